@@ -1,0 +1,146 @@
+"""From canonical records to the rows of `RUNS` and `TURNS`.
+
+Columns are gathered as plain lists and turned into frames with the declared types. Lists of structs (calls, parts,
+reward parts) are gathered flat and grouped at the end: building them from nested Python values is twenty times slower.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+import xxhash
+
+from ..tables import CALL, PART, REWARD_PART, RUNS, TURNS
+from .link import link
+from .model import Call, Part, RewardPart, Run, Turn
+
+_RUN_FIELDS = [name for name in RUNS if name not in {"row", "digest", "file", "line", "reward_parts"}]
+_TURN_FIELDS = [name for name in TURNS if name not in {"row", "turn", "calls", "parts"}]
+
+
+def finish(run: Run, notes: set[str], *, call_ids: bool) -> str:
+    """Links the results of a run, settles its defects, and returns its digest.
+
+    The digest is xxh3_128 (32 hex digits) over every field of the run and its turns, format and defects included;
+    where the record stood (file, line, row) is no part of it.
+    """
+    found = notes | link(run.turns, call_ids=call_ids)
+    if not run.turns:
+        found.add("empty_run")
+    for turn in run.turns:
+        if turn.copied_context:
+            turn.loss_weight = 0.0
+        if turn.role == "assistant" and not turn.calls and turn.content and "<tool_call>" in turn.content:
+            found.add("unparsed_call")
+    run.defects = sorted(found)
+    return xxhash.xxh3_128_hexdigest(orjson.dumps(run))
+
+
+class _Nested:
+    """A list-of-structs column, gathered flat: `owner` is the index of the outer row."""
+
+    def __init__(self, struct: pl.Struct) -> None:
+        self.struct = struct
+        self.names = [field.name for field in struct.fields]
+        self.owner: list[int] = []
+        self.columns: dict[str, list[Any]] = {name: [] for name in self.names}
+
+    def add(self, owner: int, values: list[Call] | list[Part] | list[RewardPart]) -> None:
+        for value in values:
+            self.owner.append(owner)
+            for name, column in self.columns.items():
+                column.append(getattr(value, name))
+
+    def column(self, name: str, rows: int, absent: list[int] | None = None) -> pl.Series:
+        """The grouped column; rows without an entry hold an empty list, those in `absent` null."""
+        flat = pl.DataFrame(
+            {
+                field.name: pl.Series(field.name, self.columns[field.name], dtype=field.dtype)
+                for field in self.struct.fields
+            }
+        )
+        grouped = (
+            pl.DataFrame({"_owner": pl.Series("_owner", self.owner, dtype=pl.UInt32), name: flat.to_struct(name)})
+            .group_by("_owner", maintain_order=True)
+            .agg(pl.col(name))
+        )
+        missing = pl.DataFrame({"_owner": pl.Series("_owner", absent or [], dtype=pl.UInt32)})
+        column = (
+            pl.DataFrame({"_owner": pl.int_range(rows, dtype=pl.UInt32, eager=True)})
+            .join(grouped, on="_owner", how="left", maintain_order="left")
+            .with_columns(
+                pl.when(pl.col(name).is_null() & ~pl.col("_owner").is_in(missing["_owner"].implode()))
+                .then(pl.lit([], dtype=pl.List(self.struct)))
+                .otherwise(pl.col(name))
+                .alias(name)
+            )
+        )
+        return column[name]
+
+
+class Rows:
+    """Gathers the rows of one part. `text` is the raw text that went in so far, in bytes."""
+
+    def __init__(self) -> None:
+        self.text = 0
+        self.n_runs = 0
+        self.n_turns = 0
+        self._runs: dict[str, list[Any]] = {name: [] for name in ["digest", "file", "line", *_RUN_FIELDS]}
+        self._turns: dict[str, list[Any]] = {name: [] for name in ["row", "turn", *_TURN_FIELDS]}
+        self._calls = _Nested(CALL)
+        self._parts = _Nested(PART)
+        self._no_parts: list[int] = []
+        self._rewards = _Nested(REWARD_PART)
+
+    def add(self, run: Run, digest: str, file: int, line: int) -> None:
+        """Appends one finished run."""
+        runs = self._runs
+        runs["digest"].append(digest)
+        runs["file"].append(file)
+        runs["line"].append(line)
+        for name in _RUN_FIELDS:
+            runs[name].append(getattr(run, name))
+        self._rewards.add(self.n_runs, run.reward_parts)
+        for index, turn in enumerate(run.turns):
+            self._add_turn(index, turn)
+        self.n_runs += 1
+
+    def _add_turn(self, index: int, turn: Turn) -> None:
+        turns = self._turns
+        turns["row"].append(self.n_runs)
+        turns["turn"].append(index)
+        for name in _TURN_FIELDS:
+            turns[name].append(getattr(turn, name))
+        self._calls.add(self.n_turns, turn.calls)
+        if turn.parts is None:
+            self._no_parts.append(self.n_turns)
+        else:
+            self._parts.add(self.n_turns, turn.parts)
+        self.n_turns += 1
+
+    def frames(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The rows so far, with exactly the columns and types of RUNS and TURNS."""
+        runs = {name: _series(name, values, RUNS[name]) for name, values in self._runs.items()}
+        runs["row"] = pl.int_range(self.n_runs, dtype=pl.UInt32, eager=True)
+        runs["reward_parts"] = self._rewards.column("reward_parts", self.n_runs)
+        turns = {name: _series(name, values, TURNS[name]) for name, values in self._turns.items()}
+        turns["calls"] = self._calls.column("calls", self.n_turns)
+        turns["parts"] = self._parts.column("parts", self.n_turns, self._no_parts)
+        return (
+            pl.DataFrame({name: runs[name] for name in RUNS}, schema=RUNS),
+            pl.DataFrame({name: turns[name] for name in TURNS}, schema=TURNS),
+        )
+
+    def write(self, runs: Path, turns: Path) -> None:
+        """Writes both tables as parquet. Raises OSError."""
+        for path, frame in zip((runs, turns), self.frames(), strict=True):
+            frame.write_parquet(path, compression="zstd", compression_level=1)
+
+
+def _series(name: str, values: list[Any], dtype: Any) -> pl.Series:
+    if isinstance(dtype, pl.Datetime):  # gathered as integers
+        return pl.Series(name, values, dtype=pl.Int64).cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    return pl.Series(name, values, dtype=dtype)

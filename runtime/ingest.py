@@ -1,0 +1,319 @@
+"""Reads a corpus of raw trajectories into parquet parts, once: what was read before comes from the cache.
+
+The cache is keyed by the content of the files, the formats' versions and the tables' columns; a file's name or place
+plays no part in it. Small files share parts, long files give several, so that every part is bounded.
+"""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import xxhash
+
+from .cache import Cache, CacheError, hash_file
+from .formats import adapters
+from .formats.containers import is_data_file
+from .formats.model import Adapter
+from .formats.parse import PART_TEXT, Contents, parse_group
+from .tables import RUNS, TURNS
+
+__all__ = ["Cache", "Corpus", "IngestError", "Part", "Progress", "Reject", "ingest", "resolve"]
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_MAGIC = re.compile(r"[*?\[]")
+_GROUP_LEAST = PART_TEXT // 8  # bytes; a group is not closed early below this
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A record that could not be read. `line` is as in `RUNS.line`, 0 for the file as a whole; `raw` is capped."""
+
+    file: str
+    line: int
+    reason: str
+    raw: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Two parquet files with exactly the columns of RUNS and TURNS. `RUNS.file` is an index into `files`."""
+
+    runs: Path
+    turns: Path
+    files: tuple[str, ...]
+    n_runs: int
+    n_turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """All that was read. `formats` counts runs by format; `empty_files` held no record at all."""
+
+    parts: tuple[Part, ...]
+    rejects: tuple[Reject, ...]
+    formats: dict[str, int]
+    files: tuple[str, ...]
+    empty_files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far reading has come; bytes are those of the files on disk."""
+
+    files_done: int
+    files_total: int
+    bytes_done: int
+    bytes_total: int
+    runs: int
+
+
+class IngestError(Exception):
+    """Input that cannot be read.
+
+    `kind` is one of missing_file, empty_glob, unknown_format, outside_project, unreadable, object_store, all_rejected,
+    cache; `path` is the path or pattern as given.
+    """
+
+    def __init__(self, kind: str, message: str, help: str = "", path: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.help = help
+        self.path = path
+
+
+def resolve(patterns: Sequence[str], base: Path, project: Path, allow: tuple[Path, ...] = ()) -> list[Path]:
+    """The files that patterns name, each once: patterns in order, the files of one pattern sorted.
+
+    A pattern is a path, a directory (searched for data files) or a glob (`**` included), relative to `base`. Links are
+    followed before the check that every file lies in `project` or one of `allow`. Raises IngestError (missing_file,
+    empty_glob, outside_project, object_store).
+    """
+    roots = tuple(root.resolve() for root in (project, *allow))
+    found: dict[Path, Path] = {}
+    for pattern in patterns:
+        for path in _matches(pattern, base):
+            real = path.resolve()
+            if not any(real.is_relative_to(root) for root in roots):
+                raise IngestError(
+                    "outside_project",
+                    f"{_shown(path, base)} lies outside the project",
+                    "name its directory with --allow-path to read it",
+                    pattern,
+                )
+            found.setdefault(real, path)
+    return list(found.values())
+
+
+def _matches(pattern: str, base: Path) -> list[Path]:
+    if _SCHEME.match(pattern):
+        raise IngestError(
+            "object_store",
+            f"{pattern} is an address, and only files on disk can be read",
+            "copy the files first, or mount the store as a directory",
+            pattern,
+        )
+    path = base / pattern
+    if path.is_dir():
+        files = sorted(_searched(path))
+    elif path.exists():
+        return [path]
+    elif _MAGIC.search(pattern):
+        names = glob.glob(str(path), recursive=True)
+        any_name = "." in re.split(r"[*?\]]", Path(pattern).name)[-1]  # the pattern itself says which suffix it wants
+        files = sorted(item for item in map(Path, names) if item.is_file() and (any_name or is_data_file(item)))
+    else:
+        raise IngestError("missing_file", f"there is no file {pattern}", _near(path), pattern)
+    if not files:
+        kind = "directory holds no data file" if path.is_dir() else "pattern matches no file"
+        raise IngestError("empty_glob", f"{pattern}: the {kind}", "", pattern)
+    return files
+
+
+def _searched(directory: Path) -> Iterator[Path]:
+    for folder, names, files in os.walk(directory):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        yield from (Path(folder, name) for name in files if is_data_file(Path(name)))
+
+
+def _near(path: Path) -> str:
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return f"the directory {path.parent.name or path.parent} does not exist either"
+    close = difflib.get_close_matches(path.name, names, 1)
+    return f"did you mean {close[0]}?" if close else ""
+
+
+def _shown(path: Path, base: Path) -> str:
+    """A path relative to `base` when it was given so, else as it is."""
+    return path.relative_to(base).as_posix() if path.is_relative_to(base) else str(path)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: Path
+    shown: str
+    size: int
+    digest: str
+
+
+def ingest(
+    paths: Sequence[Path],
+    *,
+    base: Path,
+    format: str | None = None,
+    cache: Cache | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Corpus:
+    """Reads files into parts, or finds them in the cache.
+
+    `format` names an adapter; null or "auto" recognises each file by its content. Files that no adapter recognises are
+    rejected as a whole when others are read. Raises IngestError when a file cannot be opened, when nothing at all could
+    be read (unknown_format, all_rejected), or when the cache cannot be written.
+    """
+    forced = _forced(format)
+    store = cache if cache is not None else Cache()
+    files = [_opened(path, base) for path in paths]
+    entries: list[tuple[tuple[str, ...], Path, Contents]] = []
+    meter = _Meter(files, on_progress)
+    for group in _groups(files):
+        directory = _entry(group, forced, store, meter)
+        contents = Contents.load(directory)
+        entries.append((tuple(file.shown for file in group), directory, contents))
+        meter.finished(group, sum(contents.formats.values()))
+    return _corpus(files, entries)
+
+
+def _forced(format: str | None) -> Adapter | None:
+    if format in (None, "auto"):
+        return None
+    known = adapters()
+    if format not in known:
+        close = difflib.get_close_matches(str(format), known, 1)
+        advice = f"did you mean {close[0]}? " if close else ""
+        raise IngestError("unknown_format", f"there is no format {format}", f"{advice}known: {', '.join(known)}")
+    return known[str(format)]
+
+
+def _opened(path: Path, base: Path) -> _File:
+    shown = _shown(path, base)
+    try:
+        return _File(path, shown, path.stat().st_size, hash_file(path))
+    except FileNotFoundError:
+        raise IngestError("missing_file", f"there is no file {shown}", _near(path), shown) from None
+    except OSError as error:
+        raise IngestError("unreadable", f"{shown} cannot be read: {error.strerror}", "", shown) from error
+
+
+def _groups(files: Sequence[_File]) -> list[list[_File]]:
+    """Files that share a cache entry: in order of their digests, closed where a digest says so or the group is full.
+
+    Boundaries depend on contents alone: a file more or less changes one group, or two, not all that follow.
+    """
+    groups: list[list[_File]] = []
+    held = 0
+    for file in sorted(files, key=lambda file: (file.digest, file.shown)):
+        if not groups or held + file.size > PART_TEXT:
+            groups.append([])
+            held = 0
+        groups[-1].append(file)
+        held += file.size
+        if held >= _GROUP_LEAST and int(file.digest[-1], 16) < 4:
+            held = PART_TEXT
+    return groups
+
+
+def _key(group: Sequence[_File], forced: Adapter | None) -> str:
+    used = [forced] if forced is not None else list(adapters().values())
+    versions = [(adapter.name, adapter.version) for adapter in used]
+    columns = [str(RUNS), str(TURNS)]
+    content = [columns, PART_TEXT, forced is None, versions, [file.digest for file in group]]
+    return xxhash.xxh3_128_hexdigest(orjson.dumps(content))
+
+
+def _entry(group: Sequence[_File], forced: Adapter | None, store: Cache, meter: _Meter) -> Path:
+    key = _key(group, forced)
+    found = store.get(key)
+    if found is not None:
+        return found
+
+    def fill(directory: Path) -> None:
+        parse_group([file.path for file in group], forced, directory, meter.inside(group))
+
+    try:
+        return store.put(key, fill)
+    except CacheError as error:
+        raise IngestError(
+            "cache",
+            f"the cache in {store.root} cannot be written: {error.strerror}",
+            "set CURATEC_CACHE_DIR to a directory with free space",
+            str(store.root),
+        ) from error
+    except OSError as error:
+        shown = next((file.shown for file in group if str(file.path) == str(error.filename)), str(error.filename or ""))
+        raise IngestError("unreadable", f"{shown} cannot be read: {error.strerror or error}", "", shown) from error
+
+
+class _Meter:
+    """Adds up what was read and tells it on."""
+
+    def __init__(self, files: Sequence[_File], tell: Callable[[Progress], None] | None) -> None:
+        self._tell = tell
+        self._files = len(files)
+        self._bytes = sum(file.size for file in files)
+        self._done = (0, 0, 0)
+
+    def inside(self, group: Sequence[_File]) -> Callable[[int, int], None]:
+        def tell(files_done: int, runs: int) -> None:
+            self._say(files_done, sum(file.size for file in group[:files_done]), runs)
+
+        return tell
+
+    def finished(self, group: Sequence[_File], runs: int) -> None:
+        files, size, before = self._done
+        self._done = (files + len(group), size + sum(file.size for file in group), before + runs)
+        self._say(0, 0, 0)
+
+    def _say(self, files: int, size: int, runs: int) -> None:
+        if self._tell is not None:
+            done = self._done
+            self._tell(Progress(done[0] + files, self._files, done[1] + size, self._bytes, done[2] + runs))
+
+
+def _corpus(files: Sequence[_File], entries: Sequence[tuple[tuple[str, ...], Path, Contents]]) -> Corpus:
+    parts: list[Part] = []
+    rejects: list[Reject] = []
+    formats: Counter[str] = Counter()
+    empty: list[str] = []
+    unknown: list[tuple[str, str, str]] = []
+    for names, directory, contents in entries:
+        formats.update(contents.formats)
+        empty.extend(names[index] for index in contents.empty)
+        rejects.extend(Reject(names[index], line, reason, raw) for index, line, reason, raw in contents.rejects)
+        unknown.extend((names[index], message, advice) for index, message, advice in contents.unknown)
+        for part in contents.parts:
+            paths = directory / part["runs"], directory / part["turns"]
+            parts.append(Part(*paths, names, part["n_runs"], part["n_turns"]))
+    rejects.sort(key=lambda reject: (reject.file, reject.line))
+    if not parts and unknown:
+        name, message, advice = min(unknown)
+        raise IngestError("unknown_format", f"{name}: {message}", advice, name)
+    if not parts and rejects:
+        worst = rejects[0]
+        raise IngestError(
+            "all_rejected",
+            f"no record could be read, {len(rejects)} failed; {worst.file} line {worst.line}: {worst.reason}",
+            "",
+            worst.file,
+        )
+    shown = tuple(file.shown for file in files)
+    return Corpus(tuple(parts), tuple(rejects), dict(sorted(formats.items())), shown, tuple(sorted(empty)))
