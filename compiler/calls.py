@@ -1,0 +1,216 @@
+"""Calls: functions of the registry, window aggregates, and what `expect` may ask of a sink."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from curatec.compiler.core import Apply, Const, Core, Window
+from curatec.compiler.functions import CALLABLE, WINDOWS
+from curatec.compiler.patterns import check_pattern
+from curatec.compiler.registry import Entry, Parameter, WindowEntry
+from curatec.compiler.regex import check_replacement, parse
+from curatec.compiler.types import Level, Type, article
+from curatec.dsl import ast
+from curatec.dsl.diagnostics import did_you_mean
+
+if TYPE_CHECKING:
+    from curatec.compiler.check_expr import ExprChecker
+
+UNKNOWN = Const(None, Type.UNKNOWN)
+QUANTIFIERS = ("any", "all", "none", "first", "last")
+
+
+class CallChecker:
+    """Checks one call for an expression checker."""
+
+    def __init__(self, checker: ExprChecker) -> None:
+        self.checker = checker
+
+    def call(self, expr: ast.Call) -> Core:
+        name = expr.function.name
+        if expr.over is not None or name in WINDOWS:
+            return self._window(expr)
+        if name in CALLABLE:
+            return self._function(CALLABLE[name], expr)
+        if name in QUANTIFIERS:
+            return self._error(
+                "C0304", f"`{name}` asks about a collection", expr, f"write `{name}(turns where …)`"
+            )
+        if name == "rows":
+            return self._error("C0304", "`rows(…)` counts a sink's rows in `expect`", expr, "write `count() over (…)`")
+        words = [*CALLABLE, *WINDOWS, *QUANTIFIERS]
+        return self.checker.error(
+            "C0204", f"unknown function `{name}`", expr.function.span, "", *did_you_mean(name, words)
+        )
+
+    def _error(self, code: str, message: str, expr: ast.Call | ast.Argument, *help: str) -> Const:  # noqa: A002
+        return self.checker.error(code, message, expr.span, "", *help)
+
+    # ---- functions ----
+
+    def _function(self, entry: Entry, expr: ast.Call) -> Core:
+        bound = self._bind(entry, expr)
+        if bound is None:
+            return UNKNOWN
+        args: list[Core] = []
+        options: list[tuple[str, str | int | float | bool]] = []
+        for parameter, argument in bound:
+            if parameter.literal:
+                value = self._literal(parameter, argument)
+                if value is None:
+                    return UNKNOWN
+                options.append((parameter.name, value))
+            else:
+                args.append(self._argument(parameter, argument))
+        if any(a.type is Type.UNKNOWN for a in args) or not self._alike(entry, args, expr):
+            return UNKNOWN
+        if not self._group_exists(entry, dict(options), expr):
+            return UNKNOWN
+        return Apply(entry.name, tuple(args), entry.result([a.type for a in args]), tuple(options))
+
+    def _bind(self, entry: Entry, expr: ast.Call) -> list[tuple[Parameter, ast.Argument]] | None:
+        """Positional arguments in order, then named ones; the last parameter may repeat."""
+        parameters = list(entry.parameters)
+        bound: list[tuple[Parameter, ast.Argument]] = []
+        for i, argument in enumerate(expr.arguments):
+            parameter = self._parameter(entry, parameters, i, argument)
+            if parameter is None:
+                return None
+            if not parameter.repeated and any(p is parameter for p, _ in bound):
+                self._error("C0304", f"`{parameter.name}` is given twice", argument)
+                return None
+            bound.append((parameter, argument))
+        given = {p.name for p, _ in bound}
+        missing = [p.name for p in parameters if not p.optional and p.name not in given]
+        if missing:
+            self._error("C0304", f"`{entry.name}` also wants `{missing[0]}`", expr, f"write `{signature(entry)}`")
+            return None
+        return bound
+
+    def _parameter(
+        self, entry: Entry, parameters: list[Parameter], position: int, argument: ast.Argument
+    ) -> Parameter | None:
+        if argument.name is not None:
+            found = next((p for p in parameters if p.name == argument.name), None)
+            if found is None:
+                names = [p.name for p in parameters]
+                help_ = did_you_mean(argument.name, names) or (f"write `{signature(entry)}`",)
+                self.checker.error("C0304", f"`{entry.name}` has no argument `{argument.name}`", argument.span, "", *help_)
+            return found
+        if position < len(parameters):
+            return parameters[position]
+        if parameters and parameters[-1].repeated:
+            return parameters[-1]
+        self._error("C0304", f"`{entry.name}` takes no more than {len(parameters)}", argument, f"write `{signature(entry)}`")
+        return None
+
+    def _literal(self, parameter: Parameter, argument: ast.Argument) -> str | int | float | bool | None:
+        value = argument.value
+        if parameter.words:
+            word = value.name if isinstance(value, ast.Reference) else None
+            if word not in parameter.words:
+                known = " or ".join(f"`{w}`" for w in parameter.words)
+                self._error("C0304", f"`{parameter.name}` is {known}", argument, *did_you_mean(word or "", parameter.words))
+                return None
+            return word
+        if parameter.pattern and isinstance(value, ast.Text):
+            return None if check_pattern(self.checker.report, value) else value.value
+        core = self.checker.check(value) if isinstance(value, (ast.Text, ast.Number, ast.Reference)) else UNKNOWN
+        if not isinstance(core, Const) or core.type not in parameter.types or core.value is None:
+            kinds = " or ".join(article(t) for t in parameter.types)
+            self._error("C0304", f"`{parameter.name}` must be {kinds} written out", argument)
+            return None
+        assert not isinstance(core.value, tuple)
+        return core.value
+
+    def _argument(self, parameter: Parameter, argument: ast.Argument) -> Core:
+        from curatec.compiler.check_expr import read_json
+
+        core = self.checker.check(argument.value)
+        if core.type is Type.JSON:
+            core = read_json(core, Type.TEXT if Type.TEXT in parameter.types else parameter.types[0])
+        if core.type in (*parameter.types, Type.UNKNOWN, Type.NULL):
+            return core
+        if core.type is Type.COLLECTION:
+            return self._error("C0309", "a collection is no value", argument)
+        kinds = " or ".join(dict.fromkeys(article(t) for t in parameter.types))
+        return self._error("C0304", f"`{parameter.name}` is {kinds}, and this is {article(core.type)}", argument)
+
+    def _alike(self, entry: Entry, args: list[Core], expr: ast.Call) -> bool:
+        """`coalesce` and its like give one type."""
+        if entry.name != "coalesce":
+            return True
+        kinds = {("number" if a.type.is_number else a.type) for a in args if a.type is not Type.NULL}
+        if len(kinds) > 1:
+            self._error("C0313", f"`{entry.name}` mixes {' and '.join(sorted(map(str, kinds)))}", expr)
+        return len(kinds) <= 1
+
+    def _group_exists(self, entry: Entry, options: dict[str, str | int | float | bool], expr: ast.Call) -> bool:
+        if "pattern" not in options:
+            return True
+        parsed = parse(str(options["pattern"]))
+        assert not isinstance(parsed, tuple)
+        if entry.name == "replace":
+            for problem in check_replacement(str(options["with"]), parsed.group_count):
+                self._error("C0306", problem.message, expr, *((problem.help,) if problem.help else ()))
+                return False
+        if isinstance(group := options.get("group"), int) and not 0 <= group <= parsed.group_count:
+            self._error("C0306", f"the pattern has no group {group}", expr, f"it has {parsed.group_count}; 0 is all of it")
+            return False
+        return True
+
+    # ---- windows ----
+
+    def _window(self, expr: ast.Call) -> Core:
+        name = expr.function.name
+        entry = WINDOWS.get(name)
+        if entry is None:
+            return self.checker.error(
+                "C0204", f"`{name}` is no window aggregate", expr.function.span, "", *did_you_mean(name, WINDOWS)
+            )
+        if self.checker.scope.level is not Level.TRAJECTORY or len(self.checker.scope.levels) > 1:
+            return self._error("C0305", "a window compares trajectories, and cannot stand inside `turns` or `calls`", expr)
+        if not self.checker.scope.windows:
+            return self._error("C0305", "a window cannot stand here", expr, "`derive` a column with it first")
+        if expr.over is None:
+            return self._error("C0305", f"`{name}(…)` needs its group", expr, f"write `{entry.example}`")
+        keys = tuple(self.checker.key(key) for key in expr.over)
+        argument = self._window_argument(entry, expr)
+        if argument is UNKNOWN or any(k.type is Type.UNKNOWN for k in keys):
+            return UNKNOWN
+        type_ = entry.returns or (argument.type if argument is not None else Type.INT)
+        descending = bool(expr.arguments) and expr.arguments[0].descending
+        if descending and name != "rank":
+            return self._error("C0304", f"`{name}` has no direction", expr)
+        return Window(name, argument, keys, type_, descending)
+
+    def _window_argument(self, entry: WindowEntry, expr: ast.Call) -> Core | None:
+        if entry.argument is None:
+            if expr.arguments:
+                return self._error("C0304", f"`{entry.name}()` takes nothing", expr, f"count some with `share(…)`: `{WINDOWS['share'].example}`")
+            return None
+        if len(expr.arguments) != 1:
+            return self._error("C0304", f"`{entry.name}` takes one value", expr, f"write `{entry.example}`")
+        return self.window_value(entry, expr.arguments[0])
+
+    def window_value(self, entry: WindowEntry, argument: ast.Argument) -> Core:
+        from curatec.compiler.check_expr import read_json
+
+        assert entry.argument is not None
+        core = self.checker.check(argument.value)
+        if core.type is Type.JSON:
+            core = read_json(core, entry.argument[-1])
+        if core.type in (*entry.argument, Type.UNKNOWN):
+            return core
+        kinds = " or ".join(dict.fromkeys(article(t) for t in entry.argument))
+        return self._error("C0304", f"`{entry.name}` takes {kinds}, and this is {article(core.type)}", argument)
+
+
+def signature(entry: Entry) -> str:
+    """`truncate(text, n, keep: start | end | ends)`."""
+    parts = []
+    for p in entry.parameters:
+        shown = f"{p.name}: {' | '.join(p.words)}" if p.words else p.name
+        shown += ", …" if p.repeated else ""
+        parts.append(f"[{shown}]" if p.optional else shown)
+    return f"{entry.name}({', '.join(parts)})"

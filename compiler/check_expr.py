@@ -1,0 +1,455 @@
+"""Expressions: names and types. `Expr` → `Core`, with every problem reported and none twice.
+
+A part that is wrong becomes a value of type `UNKNOWN`, which agrees with everything, so that one mistake is one
+message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import singledispatchmethod
+
+from curatec.compiler import names
+from curatec.compiler.calls import CallChecker
+from curatec.compiler.core import Apply, Column, Const, Core, Order, Path, Quantifier, walk
+from curatec.compiler.fields import COLLECTIONS, OUTCOMES, ROLES
+from curatec.compiler.functions import FUNCTIONS
+from curatec.compiler.patterns import check_pattern
+from curatec.compiler.scope import Scope
+from curatec.compiler.times import read_time
+from curatec.compiler.types import Level, Type, article
+from curatec.dsl import ast
+from curatec.dsl.diagnostics import Diagnostic, did_you_mean
+from curatec.dsl.nodes import Node
+from curatec.dsl.source import Span
+
+Report = Callable[[Diagnostic], None]
+UNKNOWN = Const(None, Type.UNKNOWN)
+_ENUMS = {(Level.TRAJECTORY, "outcome"): OUTCOMES, (Level.TURN, "role"): ROLES}
+
+
+class ExprChecker:
+    """Checks expressions in one scope and reports to one list."""
+
+    def __init__(self, report: Report, scope: Scope) -> None:
+        self.report = report
+        self.scope = scope
+
+    def within(self, scope: Scope) -> ExprChecker:
+        return ExprChecker(self.report, scope)
+
+    def error(self, code: str, message: str, span: Span, note: str = "", *help: str) -> Const:  # noqa: A002
+        self.report(Diagnostic(code, message, span, note, help))
+        return UNKNOWN
+
+    # ---- entry points ----
+
+    def condition(self, expr: ast.Expr) -> Core:
+        """Must be true or false."""
+        return self.as_type(expr, self.check(expr), Type.BOOL, "a condition")
+
+    def number(self, expr: ast.Expr) -> Core:
+        core = self.check(expr)
+        core = read_json(core, Type.FLOAT)
+        if not core.type.is_number and core.type not in (Type.UNKNOWN, Type.NULL):
+            return self.error("C0301", f"this is {article(core.type)} where a number stands", expr.span)
+        return core
+
+    def value(self, expr: ast.Expr) -> Core:
+        """Any scalar; a JSON value reads as text."""
+        core = read_json(self.check(expr), Type.TEXT)
+        if core.type is Type.COLLECTION:
+            return self._collection_as_value(expr.span)
+        return core
+
+    def text(self, expr: ast.Expr) -> Core:
+        core = self.value(expr)
+        return self.as_type(expr, core, Type.TEXT, "a text")
+
+    def key(self, expr: ast.Expr) -> Core:
+        """What rows are grouped or compared by."""
+        core = self.value(expr)
+        if core.type is Type.FLOAT and isinstance(core, Const):
+            return self.error("C0304", "a constant groups nothing", expr.span, "the same for every row")
+        return core
+
+    def orders(self, keys: Sequence[ast.OrderKey]) -> tuple[Order, ...]:
+        return tuple(Order(self._orderable(key.value), key.descending) for key in keys)
+
+    def _orderable(self, expr: ast.Expr) -> Core:
+        core = self.value(expr)
+        if core.type is Type.TEXTS:
+            return self.error("C0301", "a list of texts has no order", expr.span, "", "order by `length(…)` of it")
+        return core
+
+    def as_type(self, expr: ast.Expr, core: Core, want: Type, what: str) -> Core:
+        core = read_json(core, want)
+        if core.type in (want, Type.UNKNOWN) or (core.type is Type.NULL and want is not Type.BOOL):
+            return core
+        if core.type is Type.COLLECTION:
+            return self._collection_as_value(expr.span)
+        help_ = _as_condition(expr, core) if want is Type.BOOL else ()
+        return self.error("C0302", f"{what} is wanted here, and this is {article(core.type)}", expr.span, "", *help_)
+
+    def _collection_as_value(self, span: Span) -> Const:
+        return self.error(
+            "C0309",
+            "a collection is no value",
+            span,
+            "",
+            "write `count(calls where …)`, `any(calls where …)` or `calls is empty`",
+        )
+
+    # ---- expressions ----
+
+    @singledispatchmethod
+    def check(self, expr: Node) -> Core:
+        raise AssertionError(expr)
+
+    @check.register
+    def _(self, expr: ast.Number) -> Core:
+        value = expr.amount
+        return Const(value, Type.FLOAT if isinstance(value, float) else Type.INT)
+
+    @check.register
+    def _(self, expr: ast.Text) -> Core:
+        return Const(expr.value, Type.TEXT)
+
+    @check.register
+    def _(self, expr: ast.Flag) -> Core:
+        return Const(expr.value, Type.BOOL)
+
+    @check.register
+    def _(self, expr: ast.Null) -> Core:
+        return Const(None, Type.NULL)
+
+    @check.register
+    def _(self, expr: ast.Word) -> Core:
+        return self.error("C0203", f"`{expr.value}` is no name here", expr.span, "", f'write "{expr.value}" for a text')
+
+    @check.register
+    def _(self, expr: ast.Reference) -> Core:
+        return names.resolve(self, expr)
+
+    @check.register
+    def _(self, expr: ast.Attribute) -> Core:
+        return names.attribute(self, expr)
+
+    @check.register
+    def _(self, expr: ast.Index) -> Core:
+        base = self.check(expr.base)
+        return self.path_step(base, expr.key, expr.span)
+
+    def path_step(self, base: Core, key: str | int, span: Span) -> Core:
+        match base:
+            case Column(type=Type.JSON):
+                return Path(base, (key,))
+            case Path(type=Type.JSON):
+                return replace(base, steps=(*base.steps, key))
+            case Quantifier(kind="first" | "last", pick=pick) if pick is not None and pick.type is Type.JSON:
+                picked = self.path_step(pick, key, span)
+                return replace(base, pick=picked, type=picked.type)
+        if base.type is Type.UNKNOWN:
+            return UNKNOWN
+        return self.error(
+            "C0307", f"{article(base.type)} has nothing inside", span, "", "paths go into `meta` and `args`"
+        )
+
+    @check.register
+    def _(self, expr: ast.ListOf) -> Core:
+        items = [self.check(item) for item in expr.items]
+        texts = [c.value for c in items if isinstance(c, Const) and isinstance(c.value, str)]
+        if len(texts) < len(items):
+            return self.error("C0312", "a list holds texts in quotes", expr.span)
+        return Const(tuple(texts), Type.TEXTS)
+
+    @check.register
+    def _(self, expr: ast.Call) -> Core:
+        return CallChecker(self).call(expr)
+
+    @check.register
+    def _(self, expr: ast.Quantifier) -> Core:
+        if expr.quantifier in ("first", "last"):
+            found = self.quantifier(expr, lambda inner: None)
+            if found is UNKNOWN:
+                return UNKNOWN
+            return self.error(
+                "C0309",
+                f"`{expr.quantifier}(…)` is a whole row",
+                expr.span,
+                "",
+                f"read a field of it: `{expr.quantifier}({expr.collection} where …).content`",
+            )
+        return self.quantifier(expr, lambda inner: None)
+
+    def quantifier(self, expr: ast.Quantifier, pick: Callable[[ExprChecker], Core | None]) -> Core:
+        """A quantifier; `pick` checks what is read from the row that `first` or `last` finds."""
+        level = self._collection_level(expr)
+        if level is None:
+            return UNKNOWN
+        inner = self.within(self.scope.inside(level))
+        where = inner.condition(expr.where) if expr.where is not None else None
+        picked = pick(inner)
+        if picked is UNKNOWN or (where is not None and where.type is Type.UNKNOWN):
+            return UNKNOWN
+        kind = expr.quantifier
+        if kind in ("first", "last"):
+            if picked is None:
+                return Const(None, Type.NULL)
+            return Quantifier(kind, self.scope.level, level, where, picked.type, picked)
+        type_ = Type.INT if kind == "count" else Type.BOOL
+        return Quantifier(kind, self.scope.level, level, where, type_)
+
+    def _collection_level(self, expr: ast.Quantifier) -> Level | None:
+        name, here = expr.collection.name, self.scope.level
+        span = expr.collection.span
+        if name not in COLLECTIONS or name == "tools":
+            help_ = did_you_mean(name, ("turns", "calls")) or ("a trajectory holds `turns` and `calls`",)
+            self.error("C0203", f"`{name}` is no collection", span, "", *help_)
+            return None
+        if here is Level.TURN and name == "turns":
+            self.error("C0211", "turns inside turns cannot be asked for", span, "", "use `prev`, `next`, `caller` or `reply`")
+            return None
+        if here in (Level.CALL, Level.TOOL):
+            self.error("C0211", f"a {here} holds no {name}", span)
+            return None
+        return COLLECTIONS[name]
+
+    @check.register
+    def _(self, expr: ast.Unary) -> Core:
+        if expr.operator == "not":
+            return apply("not", self.condition(expr.operand))
+        operand = self.number(expr.operand)
+        return UNKNOWN if operand.type is Type.UNKNOWN else apply("negative", operand)
+
+    @check.register
+    def _(self, expr: ast.Binary) -> Core:
+        if expr.operator in ("and", "or"):
+            return apply(expr.operator, self.condition(expr.left), self.condition(expr.right))
+        if expr.operator in ("+", "-", "*", "/", "**"):
+            return self._arithmetic(expr)
+        return self.compare(expr.operator, expr.left, expr.right, expr.span)
+
+    def _arithmetic(self, expr: ast.Binary) -> Core:
+        left, right = self.check(expr.left), self.check(expr.right)
+        if expr.operator == "+" and Type.TEXT in (left.type, right.type):
+            return self.error("C0311", "`+` adds numbers", expr.span, "", "put texts together with `concat(a, b)`")
+        left, right = self.number_of(expr.left, left), self.number_of(expr.right, right)
+        return UNKNOWN if Type.UNKNOWN in (left.type, right.type) else apply(expr.operator, left, right)
+
+    def number_of(self, expr: ast.Expr, core: Core) -> Core:
+        core = read_json(core, Type.FLOAT)
+        if core.type.is_number or core.type is Type.UNKNOWN:
+            return core
+        return self.error("C0311", f"this is {article(core.type)} where a number stands", expr.span)
+
+    def compare(self, operator: str, left: ast.Expr, right: ast.Expr, span: Span) -> Core:
+        for side in (left, right):
+            if isinstance(side, ast.Null):
+                asked = "is not null" if operator == "!=" else "is null"
+                return self.error("C0303", "nothing equals null", span, "never true", f"write `… {asked}`")
+        a, b = self.check(left), self.check(right)
+        if Type.UNKNOWN in (a.type, b.type):
+            return UNKNOWN
+        a, b = agree(a, b)
+        a, b = self._time(a, b, left), self._time(b, a, right)
+        if Type.UNKNOWN in (a.type, b.type):
+            return UNKNOWN
+        if Type.COLLECTION in (a.type, b.type):
+            return self._collection_as_value(span)
+        if Type.TEXTS in (a.type, b.type):
+            return self.error("C0301", "a list is not compared", span, "", 'ask `has(tool_names, "x")` or `length(…)`')
+        if a.type is not b.type and not (a.type.is_number and b.type.is_number):
+            return self.error("C0301", f"{article(a.type)} is compared with {article(b.type)}", span, "", *_cast_help(a, b))
+        if a.type is Type.BOOL and operator not in ("==", "!="):
+            return self.error("C0301", "true and false have no order", span)
+        self._known_word(a, b, right)
+        self._known_word(b, a, left)
+        return apply(operator, a, b)
+
+    def _known_word(self, column: Core, const: Core, expr: ast.Expr) -> None:
+        """`role == "asistant"` can never hold."""
+        if isinstance(column, Column) and isinstance(const, Const) and isinstance(const.value, str):
+            words = _ENUMS.get((column.level, column.name))
+            if words and const.value not in words:
+                known = ", ".join(words)
+                self.error(
+                    "C0216",
+                    f'no {column.name} is called "{const.value}"',
+                    expr.span,
+                    "",
+                    *(did_you_mean(const.value, words) or (f"one of {known}",)),
+                )
+
+    def _time(self, core: Core, other: Core, expr: ast.Expr) -> Core:
+        """A text beside a time reads as one."""
+        if other.type is not Type.TIME or not isinstance(core, Const) or not isinstance(core.value, str):
+            return core
+        when = read_time(core.value)
+        if when is None:
+            return self.error("C0301", "this text is no time", expr.span, "", 'write "2026-01-31" or "2026-01-31T09:00:00Z"')
+        return Const(when, Type.TIME)
+
+    @check.register
+    def _(self, expr: ast.Between) -> Core:
+        low = self.compare(">=", expr.operand, expr.low, expr.span)
+        if low is UNKNOWN:
+            return UNKNOWN
+        high = self.compare("<=", expr.operand, expr.high, expr.span)
+        return UNKNOWN if high is UNKNOWN else apply("and", low, high)
+
+    @check.register
+    def _(self, expr: ast.In) -> Core:
+        operand = self.check(expr.operand)
+        words = _ENUMS.get((operand.level, operand.name), ()) if isinstance(operand, Column) else ()
+        choices = [self._choice(choice, words) for choice in expr.choices]
+        if operand.type is Type.UNKNOWN or any(c.type is Type.UNKNOWN for c in choices):
+            return UNKNOWN
+        if operand.type is Type.TEXTS:
+            return self.error("C0301", "a list is not compared", expr.span, "", 'ask `has(tool_names, "x")`')
+        numeric = all(c.type.is_number for c in choices)
+        operand = read_json(operand, Type.FLOAT if numeric else Type.TEXT)
+        for choice, written in zip(choices, expr.choices, strict=True):
+            if choice.type is not operand.type and not (choice.type.is_number and operand.type.is_number):
+                return self.error("C0312", f"{article(operand.type)} is looked for among {article(choice.type)}", written.span)
+            self._known_word(operand, choice, written)
+        found = apply("one_of", operand, *choices)
+        return apply("not", found) if expr.negated else found
+
+    def _choice(self, choice: ast.Literal_, words: Sequence[str]) -> Core:
+        if not isinstance(choice, ast.Word):
+            return self.check(choice)
+        if choice.value in words:
+            return Const(choice.value, Type.TEXT)
+        if choice.value in self.scope.params:
+            return self.scope.params[choice.value]
+        if names.in_reach(self.scope, choice.value):
+            return self.error(
+                "C0312",
+                f"`{choice.value}` is a field, and a set holds constants",
+                choice.span,
+                "",
+                f'write "{choice.value}" for the text, or compare with `==`',
+            )
+        return Const(choice.value, Type.TEXT)
+
+    @check.register
+    def _(self, expr: ast.InColumn) -> Core:
+        self.value(expr.operand)
+        if expr.table.name not in self.scope.tables and expr.table.name not in self.scope.unjoined:
+            return self.error(
+                "C0201",
+                f"no table is called `{expr.table}`",
+                expr.table.span,
+                "",
+                *did_you_mean(expr.table.name, (*self.scope.tables, *self.scope.unjoined)),
+            )
+        return self.error("C0501", "`in table.column` is not available yet", expr.span)
+
+    @check.register
+    def _(self, expr: ast.Is) -> Core:
+        operand = self.check(expr.operand)
+        if operand.type is Type.UNKNOWN:
+            return UNKNOWN
+        if operand.type is Type.COLLECTION:
+            if expr.state == "null":
+                return self.error("C0309", "`calls` is never null", expr.span, "", "write `calls is empty`")
+            return Quantifier("any" if expr.negated else "none", Level.TURN, Level.CALL, None, Type.BOOL)
+        if expr.state == "empty" and operand.type not in (Type.TEXT, Type.TEXTS, Type.JSON):
+            return self.error("C0301", f"{article(operand.type)} is never empty", expr.span, "", "write `is null`")
+        found = apply(f"is_{expr.state}", operand)
+        return apply("not", found) if expr.negated else found
+
+    @check.register
+    def _(self, expr: ast.Match) -> Core:
+        operand = self.text(expr.operand)
+        problem = check_pattern(self.report, expr.pattern)
+        if operand.type is Type.UNKNOWN or problem:
+            return UNKNOWN
+        found = Apply("matches", (operand,), Type.BOOL, (("pattern", expr.pattern.value),))
+        return apply("not", found) if expr.negated else found
+
+    @check.register
+    def _(self, expr: ast.Conditional) -> Core:
+        condition = self.condition(expr.condition)
+        then, otherwise = self.value(expr.then), self.value(expr.otherwise)
+        if Type.UNKNOWN in (condition.type, then.type, otherwise.type):
+            return UNKNOWN
+        if not alike(then.type, otherwise.type):
+            return self.error(
+                "C0313", f"one branch is {article(then.type)}, the other {article(otherwise.type)}", expr.span
+            )
+        return apply("if", condition, then, otherwise)
+
+    @check.register
+    def _(self, expr: ast.Cast) -> Core:
+        operand = self.check(expr.operand)
+        if expr.type.name not in ("int", "float", "text"):
+            return self.error(
+                "C0304",
+                f"`as {expr.type}` does not exist",
+                expr.type.span,
+                "",
+                "cast with `as int`, `as float` or `as text`",
+            )
+        if operand.type is Type.UNKNOWN:
+            return UNKNOWN
+        entry = FUNCTIONS[f"as_{expr.type}"]
+        operand = read_json(operand, Type.TEXT)
+        if operand.type not in entry.parameters[0].types and expr.type.name != operand.type:
+            return self.error("C0304", f"{article(operand.type)} cannot be read `as {expr.type}`", expr.span)
+        return operand if expr.type.name == operand.type else apply(entry.name, operand)
+
+
+def apply(name: str, *args: Core) -> Core:
+    """A registry function on checked arguments; unknown in, unknown out."""
+    if any(a.type is Type.UNKNOWN for a in args):
+        return UNKNOWN
+    return Apply(name, args, FUNCTIONS[name].result([a.type for a in args]))
+
+
+def read_json(core: Core, want: Type) -> Core:
+    """A JSON value takes the type that its use asks for."""
+    if core.type is not Type.JSON or want is Type.JSON:
+        return core
+    match core:
+        case Path():
+            return replace(core, type=want)
+        case Quantifier(pick=pick) if pick is not None:
+            return replace(core, pick=read_json(pick, want), type=want)
+        case Apply(function="if" | "coalesce"):
+            return replace(core, args=tuple(read_json(a, want) for a in core.args), type=want)
+    return UNKNOWN if isinstance(core, Const) else Path(core, (), want) if isinstance(core, Column) else core
+
+
+def agree(a: Core, b: Core) -> tuple[Core, Core]:
+    """A JSON value reads as what stands on the other side; two of them compare as text."""
+    if a.type is Type.JSON and b.type is Type.JSON:
+        return read_json(a, Type.TEXT), read_json(b, Type.TEXT)
+    number = Type.FLOAT
+    a = read_json(a, number if b.type.is_number else b.type)
+    return a, read_json(b, number if a.type.is_number else a.type)
+
+
+def alike(a: Type, b: Type) -> bool:
+    return a is b or Type.NULL in (a, b) or (a.is_number and b.is_number)
+
+
+def always_null(core: Core) -> bool:
+    """Whether a predicate can have no value at all."""
+    return core.type is Type.NULL or any(isinstance(n, Const) and n.type is Type.NULL for n in walk(core))
+
+
+def _as_condition(expr: ast.Expr, core: Core) -> tuple[str, ...]:
+    if core.type.is_number:
+        return ("compare it: `… > 0`",)
+    if core.type in (Type.TEXT, Type.TEXTS):
+        return ("ask `… is not empty`, or compare it",)
+    return ()
+
+
+def _cast_help(a: Core, b: Core) -> tuple[str, ...]:
+    if {a.type, b.type} & {Type.TEXT} and (a.type.is_number or b.type.is_number):
+        return ("numbers are written without quotes; read a text as a number with `as int`",)
+    return ()

@@ -1,0 +1,172 @@
+"""Names: what a bare word or a dotted one means in a scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from curatec.compiler.core import Column, Const, Core, Path, Quantifier
+from curatec.compiler.fields import FIELDS, NEIGHBOURS, SIGNALS
+from curatec.compiler.scope import Scope
+from curatec.compiler.types import Level, Type, article
+from curatec.dsl import ast
+from curatec.dsl.diagnostics import did_you_mean
+from curatec.dsl.source import Span
+
+if TYPE_CHECKING:
+    from curatec.compiler.check_expr import ExprChecker
+
+UNKNOWN = Const(None, Type.UNKNOWN)
+
+
+def level_fields(scope: Scope, level: Level) -> dict[str, Type]:
+    """The columns of a level with their types, derived ones included."""
+    fields = {name: field.type for name, field in FIELDS[level].items()}
+    if level is Level.TRAJECTORY:
+        fields |= scope.derived
+    if scope.frozen is not None:
+        fields = {name: type_ for name, type_ in fields.items() if name in scope.frozen}
+    return fields
+
+
+def known(scope: Scope) -> list[str]:
+    """Every word that could stand as a value here, for «did you mean»."""
+    return [*level_fields(scope, scope.level), *scope.params, *scope.tables]
+
+
+def in_reach(scope: Scope, name: str) -> bool:
+    return name in scope.params or any(name in level_fields(scope, level) for level in scope.levels)
+
+
+def resolve(checker: ExprChecker, expr: ast.Reference) -> Core:
+    """A bare name: a field of this level, a parameter, or an error with the nearest right word."""
+    scope, name = checker.scope, expr.name
+    fields = level_fields(scope, scope.level)
+    if name in fields:
+        return _field(checker, scope.level, name, fields[name], expr.span)
+    if name in scope.params:
+        return scope.params[name]
+    outer = next((level for level in reversed(scope.levels[:-1]) if name in level_fields(scope, level)), None)
+    if outer is not None:
+        return checker.error(
+            "C0205",
+            f"`{name}` is a field of the {outer}, not of a {scope.level}",
+            expr.span,
+            "",
+            f"write `{outer}.{name}`",
+        )
+    if name in scope.tables:
+        columns = ", ".join(f"`{name}.{column}`" for column in scope.tables[name])
+        return checker.error("C0203", f"`{name}` is a table", expr.span, "", f"read a column of it: {columns}")
+    return _unknown_field(checker, scope.level, name, expr.span)
+
+
+def _unknown_field(checker: ExprChecker, level: Level, name: str, span: Span, words: Iterable[str] = ()) -> Const:
+    help_ = did_you_mean(name, [*words, *(known(checker.scope) if not words else ())])
+    if not help_:
+        elsewhere = [str(other) for other in Level if name in FIELDS[other] and other is not level]
+        if elsewhere:
+            where = {"turn": "any(turns where …)", "call": "any(calls where …)"}.get(elsewhere[0])
+            help_ = (f"a {elsewhere[0]} has one" + (f": ask `{where}`" if where else ""),)
+    return checker.error("C0203", f"unknown field `{name}`", span, f"a {level} has no such field", *help_)
+
+
+def _field(checker: ExprChecker, level: Level, name: str, type_: Type, span: Span) -> Core:
+    if level is Level.TRAJECTORY and name == "failure" and not checker.scope.tagged:
+        return checker.error(
+            "C0209", "`failure` is not set here", span, "", "put `tag failure` before this step, and declare families"
+        )
+    return Column(level, name, type_)
+
+
+def attribute(checker: ExprChecker, expr: ast.Attribute) -> Core:
+    """`prev.content`, `trajectory.reward`, `verdicts.resolved`, `meta.x`, `last(turns where …).content`."""
+    base, name = expr.base, expr.name.name
+    if isinstance(base, ast.Reference):
+        found = _qualified(checker, base, expr)
+        if found is not None:
+            return found
+    if isinstance(base, ast.Quantifier) and base.quantifier in ("first", "last"):
+        return checker.quantifier(base, lambda inner: resolve(inner, ast.Reference(name=name, span=expr.name.span)))
+    core = checker.check(base)
+    match core:
+        case Column(type=Type.JSON) | Path(type=Type.JSON):
+            return checker.path_step(core, name, expr.span)
+        case Quantifier(pick=pick) if pick is not None and pick.type is Type.JSON:
+            picked = checker.path_step(pick, name, expr.span)
+            return replace(core, pick=picked, type=picked.type)
+    if core.type is Type.UNKNOWN:
+        return UNKNOWN
+    return checker.error("C0307", f"{article(core.type)} has no field `{name}`", expr.name.span)
+
+
+def _qualified(checker: ExprChecker, base: ast.Reference, expr: ast.Attribute) -> Core | None:
+    scope, name = checker.scope, expr.name.name
+    if base.name in level_fields(scope, scope.level):
+        return None
+    if base.name in NEIGHBOURS:
+        return _neighbour(checker, base, expr)
+    if base.name in (Level.TRAJECTORY, Level.TURN):
+        return _outer(checker, Level(base.name), base, expr)
+    if base.name == "signal":
+        return _signal(checker, expr)
+    if base.name in scope.tables:
+        columns = scope.tables[base.name]
+        if name not in columns:
+            return checker.error(
+                "C0203", f"table `{base.name}` has no column `{name}`", expr.name.span, "", *did_you_mean(name, columns)
+            )
+        return Column(Level.TRAJECTORY, f"{base.name}.{name}", columns[name])
+    if base.name in scope.unjoined:
+        return checker.error(
+            "C0209", f"table `{base.name}` is not joined here", base.span, "", f"put `join {base.name} on …` before this step"
+        )
+    return None
+
+
+def _neighbour(checker: ExprChecker, base: ast.Reference, expr: ast.Attribute) -> Core:
+    name = expr.name.name
+    if checker.scope.level is not Level.TURN:
+        where = "inside `turns …`" if checker.scope.level is not Level.CALL else "on a turn, outside `calls …`"
+        return checker.error("C0212", f"`{base.name}` is a neighbour of a turn", base.span, "", f"use it {where}")
+    if name in NEIGHBOURS:
+        return checker.error(
+            "C0212", "a neighbour's neighbour cannot be asked for", expr.span, "", "one step away is as far as it goes"
+        )
+    fields = level_fields(checker.scope, Level.TURN)
+    if name not in fields:
+        return _unknown_field(checker, Level.TURN, name, expr.name.span, fields)
+    if fields[name] is Type.COLLECTION:
+        return checker.error(
+            "C0212", f"the calls of `{base.name}` cannot be asked for", expr.span, "", f"compare `{base.name}.calls_text`"
+        )
+    return Column(Level.TURN, name, fields[name], via=base.name)  # type: ignore[arg-type]
+
+
+def _outer(checker: ExprChecker, level: Level, base: ast.Reference, expr: ast.Attribute) -> Core:
+    scope, name = checker.scope, expr.name.name
+    if level not in scope.levels:
+        return checker.error("C0205", f"there is no {level} around this expression", base.span)
+    fields = level_fields(scope, level)
+    if name not in fields:
+        return _unknown_field(checker, level, name, expr.name.span, fields)
+    if fields[name] is Type.COLLECTION:
+        return checker.error("C0309", "a collection is no value", expr.span)
+    return _field(checker, level, name, fields[name], expr.name.span)
+
+
+def _signal(checker: ExprChecker, expr: ast.Attribute) -> Core:
+    name = expr.name.name
+    if name not in SIGNALS:
+        return checker.error("C0203", f"unknown signal `{name}`", expr.name.span, "", *did_you_mean(name, SIGNALS))
+    if not checker.scope.signals:
+        return checker.error(
+            "C0209",
+            f"`signal.{name}` exists only under `evolve`",
+            expr.span,
+            "",
+            "a file compiled alone must not depend on a run's hidden state",
+        )
+    checker.error("C0501", "rollout signals are not available yet", expr.span)
+    return UNKNOWN

@@ -1,0 +1,312 @@
+"""The logical plan: what a checked strategy means, as pure data.
+
+No text, span or path is in it. Two specs that say the same have equal plans, whatever their comments and layout.
+Labels, reasons and places stand beside each operation in `Step`, outside the digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from typing import Any, Literal
+
+from curatec.compiler.core import Core, Order
+from curatec.compiler.types import Type
+from curatec.dsl.source import Source, Span
+
+PLAN_VERSION = 1
+
+# ---- operations ----
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Keeps the trajectories where it is true, or drops those where it is true."""
+
+    verb: Literal["keep", "drop"]
+    where: Core
+
+
+@dataclass(frozen=True, slots=True)
+class TurnsFilter:
+    verb: Literal["keep", "drop"]
+    where: Core
+    repair: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TurnsSet:
+    field: str
+    value: Core
+    where: Core | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsFilter:
+    verb: Literal["keep", "drop"]
+    where: Core
+
+
+@dataclass(frozen=True, slots=True)
+class Dedup:
+    """One row for each key; the best by `best`, then by trajectory id. A null in the key is never a duplicate."""
+
+    on: tuple[Core, ...]
+    best: tuple[Order, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most `count` rows for each key, first ones by `order`. No keys: of all."""
+
+    count: int
+    per: tuple[Core, ...]
+    order: tuple[Order, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """By draw: below a threshold (`share`), or the `count` lowest of each key."""
+
+    count: int | None
+    share: float | None
+    per: tuple[Core, ...]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Derive:
+    name: str
+    value: Core
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """`failure` becomes the name of the first family that holds, else null."""
+
+    families: tuple[tuple[str, Core], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    by: tuple[Order, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Parts with their shares, which sum to 1; `by` is a key that never parts one task."""
+
+    by: Core
+    shares: tuple[tuple[str, float], ...]
+    seed: int
+
+
+Operation = (
+    Filter | TurnsFilter | TurnsSet | ToolsFilter | Dedup | Limit | Sample | Derive | Tag | Sort | Split
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An operation under its label. `text` is the statement as printed, for reports."""
+
+    operation: Operation
+    label: str
+    text: str
+    because: str | None = None
+    see: tuple[str, ...] = ()
+    labelled: bool = True
+    span: Span = field(default=Span(0, 0), compare=False)
+    source: Source | None = field(default=None, compare=False, repr=False)
+
+
+# ---- sinks ----
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Which assistant turns carry loss. `where` and `weight` are about the turn and its calls."""
+
+    where: Core | None = None
+    weight: Core | None = None
+    except_reasoning: bool = False
+    only_last: bool = False
+    including_edited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sft:
+    loss: Loss
+    fit_tokens: int | None = None
+    format: str = "trl"
+    reasoning: Literal["keep", "strip"] = "keep"
+
+
+@dataclass(frozen=True, slots=True)
+class Rl:
+    """`reward` is a sum of named verifiers with their weights."""
+
+    prompt: Literal["first", "last"]
+    reward: tuple[tuple[str, float], ...]
+    group: int | None = None
+    format: str = "trl"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    key: Core
+    value: Core
+    method: str = "bm25"
+    top: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    within: tuple[Core, ...]
+    chosen: Core
+    rejected: Core
+    from_difference: bool
+    margin: Core | None = None
+    margin_at_least: float | None = None
+    max_pairs: int | None = None
+    max_per: tuple[Core, ...] = ()
+    length_ratio: float | None = None
+    format: str = "trl"
+
+
+Target = Sft | Rl | Memory | Preference
+SINKS: dict[str, type[Target]] = {"sft": Sft, "rl": Rl, "memory": Memory, "preference": Preference}
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Steps on top of the shared rows (`base` None) or of another branch. A stage has no target."""
+
+    name: str
+    base: str | None
+    steps: tuple[Step, ...]
+    target: Target | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """A condition over finished rows; with `over` inside, it must hold for each group."""
+
+    condition: Test
+    label: str
+    text: str
+    because: str | None = None
+    span: Span = field(default=Span(0, 0), compare=False)
+    source: Source | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """`rows(sft)`, `share(p, sft) over (k)`: a number over a sink's rows, or over the shared ones (`sink` None)."""
+
+    function: str
+    argument: Core | None
+    sink: str | None
+    keys: tuple[Core, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    operator: str
+    left: Test
+    right: Test
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    value: float
+
+
+Test = Measure | Compare | Number
+
+
+# ---- sources and the whole ----
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """One source. Patterns are as written; `base` is the folder they are relative to (outside the digest)."""
+
+    name: str
+    path: tuple[str, ...]
+    format: str | None = None
+    tools_json: str | None = None
+    system: str | None = None
+    domain: str | None = None
+    domain_from_path: str | None = None
+    model: str | None = None
+    model_from_path: str | None = None
+    error_when: Core | None = None
+    success_when: Core | None = None
+    license: str | None = None
+    base: str = field(default="", compare=False)
+    span: Span = field(default=Span(0, 0), compare=False)
+    source: Source | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A strategy, ready to run. `derived` gives the type of each derived column of the shared rows."""
+
+    strategy: str
+    corpora: tuple[Corpus, ...]
+    shared: tuple[Step, ...]
+    stages: tuple[Branch, ...]
+    sinks: tuple[Branch, ...]
+    expectations: tuple[Expectation, ...]
+    params: tuple[tuple[str, str], ...] = ()
+    derived: tuple[tuple[str, Type], ...] = ()
+
+    def branch(self, name: str) -> Branch:
+        return next(b for b in (*self.stages, *self.sinks) if b.name == name)
+
+    def lineage(self, branch: Branch) -> tuple[Branch, ...]:
+        """The branches from the shared rows down to this one."""
+        if branch.base is None:
+            return (branch,)
+        base = next(b for b in self.stages if b.name == branch.base)
+        return (*self.lineage(base), branch)
+
+    def steps(self) -> Iterator[tuple[str | None, Step]]:
+        """All steps with the branch they belong to (None: shared)."""
+        for step in self.shared:
+            yield None, step
+        for branch in (*self.stages, *self.sinks):
+            for step in branch.steps:
+                yield branch.name, step
+
+
+# ---- digests ----
+
+# What a plan node keeps for people; it never changes what is computed.
+_ASIDE = {"label", "text", "because", "see", "labelled", "span", "source", "base", "strategy", "params", "path"}
+
+
+def canonical(value: Any) -> Any:
+    """A plan node as JSON-ready data without labels, reasons, places and paths (semantics 34)."""
+    if is_dataclass(value) and not isinstance(value, type):
+        kept = {
+            f.name: canonical(getattr(value, f.name))
+            for f in fields(value)
+            if f.name not in _ASIDE or (f.name == "base" and isinstance(value, Branch))
+        }
+        return {"": type(value).__name__, **kept}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple):
+        return [canonical(v) for v in value]
+    return value
+
+
+def digest(value: Any) -> str:
+    """32 hex digits over the canonical form and the plan version."""
+    text = json.dumps([PLAN_VERSION, canonical(value)], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
