@@ -8,14 +8,19 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import entry_points
 
+from .atif import ATIF
+from .llamafactory import LLAMAFACTORY
 from .model import Adapter, Match, Sample
 from .openai import OPENAI
+from .sharegpt import SHAREGPT
+from .swe_agent import SWE_AGENT
+from .tau2 import TAU2
 from .tau_bench import TAU_BENCH
 
 ENTRY_POINTS = "curatec.formats"
 ACCEPT = 0.4  # the least mean score over a sample with which a format is taken
 
-BUILT_IN: tuple[Adapter, ...] = (TAU_BENCH, OPENAI)
+BUILT_IN: tuple[Adapter, ...] = (TAU_BENCH, TAU2, ATIF, SWE_AGENT, LLAMAFACTORY, SHAREGPT, OPENAI)
 """More particular formats first: a tie goes to the earlier one."""
 
 

@@ -8,7 +8,7 @@ are done once for all formats (`link`, `rows`).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from .json_text import Json
 
@@ -135,11 +135,15 @@ class Sample:
 
 @dataclass(slots=True)
 class Context:
-    """Where a record stands. `notes` are the reader's defects; an adapter adds its own."""
+    """Where a record stands. `notes` are the reader's defects; an adapter adds its own.
+
+    `shared` is scratch space that all records of one file see, for what is worth working out once.
+    """
 
     container: Container = "lines"
     document: dict[str, Json] | None = None
     notes: set[str] = field(default_factory=set)
+    shared: dict[str, Any] = field(default_factory=dict)
 
 
 class Adapter(Protocol):

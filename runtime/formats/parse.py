@@ -94,8 +94,9 @@ class _Group:
         if match.whole:
             items = _as_one(items)
         before = self.runs
+        shared: dict[str, Any] = {}
         for item in items:
-            self._take(index, item, adapter)
+            self._take(index, item, adapter, shared)
         read = self.runs - before
         if read:
             self.contents.formats[adapter.name] = self.contents.formats.get(adapter.name, 0) + read
@@ -113,14 +114,14 @@ class _Group:
             else:
                 self._reject(index, item.line, f"{_kind(item.value)} is not a record", _raw(item.value))
 
-    def _take(self, index: int, item: Item, adapter: Adapter) -> None:
+    def _take(self, index: int, item: Item, adapter: Adapter, shared: dict[str, Any]) -> None:
         if isinstance(item, Broken):
             self._reject(index, item.line, item.reason, item.raw)
             return
         if not isinstance(item.value, dict | list):
             self._reject(index, item.line, f"{_kind(item.value)} is not a record", _raw(item.value))
             return
-        context = Context(item.container, item.document, item.notes)
+        context = Context(item.container, item.document, item.notes, shared)
         try:
             runs = adapter.read(item.value, context)
             finished = [(run, finish(run, context.notes, call_ids=adapter.call_ids)) for run in runs]
