@@ -195,7 +195,8 @@ class _Window:
                 if self.ended or not error.cut:
                     raise
             else:
-                if end < len(self.text) or self.ended:
+                # `1.` and `1e` are a number with more to come, though the decoder stops before the point
+                if self.ended or isinstance(value, dict | list | str) or end < len(self.text) - 3:
                     size, self.at = end - self.at, end
                     return value, self.reader.notes, size
             if limit is not None and len(self.text) - self.at > limit:

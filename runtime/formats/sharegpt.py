@@ -2,8 +2,8 @@
 
 A `function_call` value is a call, or a list of parallel calls, as JSON; an `observation` is its result. Hermes'
 spelling is read too: `<tool_call>{...}</tool_call>` in an assistant's text, `<tool_response>` in a result, `<tools>` in
-the system text (which stays as it is). A leading `<think>...</think>` of an assistant is its reasoning. Other members of a record
-are taken as for `openai`, the rest goes to meta.
+the system text (which stays as it is). A leading `<think>...</think>` of an assistant is its reasoning. Other members
+of a record are taken as for `openai`, the rest goes to meta.
 
 The format has no call ids (results are linked by position), no verdict, and cannot put text and a `function_call` into
 one turn.

@@ -1,8 +1,8 @@
 """SWE-agent `.traj`: `{environment, history, trajectory, info, replay_config}`; some files hold only `history`.
 
 `history` is what the model saw and is taken as it is. `trajectory` tells the same run again; only each step's `state`
-and `execution_time` are kept, on the turn they belong to. A demonstration (`is_demo`) has loss weight 0. In text mode the
-command stands in the assistant's text and the observation in a user turn, whose actor is `environment`.
+and `execution_time` are kept, on the turn they belong to. A demonstration (`is_demo`) has loss weight 0. In text mode
+the command stands in the assistant's text and the observation in a user turn, whose actor is `environment`.
 
 `submitted` says that the agent handed in an answer, not that it was right: success is null. Limits on cost, context or
 time give the outcome truncated, faults of the environment or the API a crash, giving up a failure.
