@@ -84,6 +84,9 @@ def _fixed(code: int) -> str:
 _RUST: Final = _Dialect(_braced, r"\z", r"(?-u:\b)")
 _RE2: Final = _Dialect(_braced, r"\z", r"\b")
 _PYTHON: Final = _Dialect(_fixed, r"\Z", r"\b")
+# RE2 reads [Kk] as a `k` of any case and, joining it with its neighbours in an alternation, lets it match U+212A; [Ss]
+# and U+017F are the other such pair. Written as two alternatives they stay what they are.
+_RE2_FOLDS: Final = tuple(tuple((ord(char), ord(char)) for char in pair) for pair in ("Kk", "Ss"))
 _META: Final = frozenset(r"\.+*?()|[]{}^$#&-~")
 
 
@@ -106,6 +109,8 @@ def _class(ranges: Ranges, dialect: _Dialect) -> str:
 
 def _spell(node: Node, dialect: _Dialect) -> str:
     if isinstance(node, Chars):
+        if dialect is _RE2 and node.ranges in _RE2_FOLDS:
+            return f"(?:{chr(node.ranges[0][0])}|{chr(node.ranges[1][0])})"
         (low, high), *rest = node.ranges
         return _char(low, dialect) if low == high and not rest else _class(node.ranges, dialect)
     if isinstance(node, Anchor):

@@ -396,7 +396,8 @@ SUBJECTS = st.lists(
 @quick
 @given(PATTERNS, SUBJECTS)
 @example("(?m)$\\b|^", ["\n\n", "a\n"])
-@example(r"(a*)?b", ["b", "aab"])
+@example("(?i)(a|k)(s|é)|k|s", ["\u212a\u017f", "aS"])
+@example("[Kk]|[Ss]|a", ["\u212a\u017f"])
 def test_three_engines_agree(pattern: str, texts: list[str]) -> None:
     regex = parse(pattern)
     assume(isinstance(regex, Regex))
