@@ -1,0 +1,137 @@
+"""Text → tokens, as the parser's state reads them. What is no token at all comes out as one with a `?…` type.
+
+`?string` and `?text` are strings that are not closed, `?quote` text in the wrong quotes, `?number` a number that
+touches letters, `?word` a word with letters that names do not have, `?blank` characters that cannot be seen, `?sign`
+the rest.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any
+
+from lark import Token
+from lark.exceptions import UnexpectedCharacters
+from lark.lexer import LexerState, LineCounter
+from lark.utils import TextSlice
+
+from curatec.dsl.grammar import Grammar
+
+UNITS = ("MS", "S", "M", "H", "MB", "GB")
+
+_COMMENT = re.compile(r"#[^\n]*")
+_WORD = re.compile(r"\w+")
+_QUOTED = re.compile(
+    r"([\u2018\u201a\u201b\u2019])[^\n\u2018\u2019'\"]*[\u2018\u2019]|[\u201c-\u201f\u00ab][^\n\u201c-\u201f\u00bb\"]*[\u201c-\u201f\u00bb\"]|'[^'\n]*'"
+)
+_QUOTES = frozenset("'\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb")
+_SIGNS = re.compile(r"&&|\|\||<>|=>|===?|!==?|//|/\*|\+\+|::|:=|.", re.DOTALL)
+
+
+class Scanner:
+    def __init__(self, text: str, grammar: Grammar) -> None:
+        self.text = text
+        self.grammar = grammar
+        self.comments: list[Token] = []
+        self.position = 0
+        self._slice = TextSlice.cast_from(text)
+        self._state = LexerState(self._slice)
+
+    def move(self, position: int) -> None:
+        """Go on reading at a position, before or behind."""
+        counter = LineCounter("\n")  # type: ignore[no-untyped-call]
+        counter.char_pos = position
+        counter.line = self.text.count("\n", 0, position) + 1
+        counter.line_start_pos = self.text.rfind("\n", 0, position) + 1
+        counter.column = position - counter.line_start_pos + 1
+        self._state = LexerState(self._slice, counter)
+        self.position = position
+
+    def next(self, states: list[int]) -> Token:
+        """The next token for a parser with these states on its stack; at the end one of type `$END`."""
+        lexer = self.grammar.lexer
+        try:
+            token = lexer.lexers[states[-1]].next_token(self._state, None)
+        except EOFError:
+            token = self.token("$END", len(self.text), len(self.text))
+        except UnexpectedCharacters:
+            try:
+                token = lexer.root_lexer.next_token(self._state, None)
+            except UnexpectedCharacters:
+                token = self._strange(self._state.line_ctr.char_pos)
+            except EOFError:
+                token = self.token("$END", len(self.text), len(self.text))
+        self._note_comments(token.start_pos or 0)
+        token = self._whole(token, states)
+        self.position = token.end_pos or 0
+        if self._state.line_ctr.char_pos != self.position:
+            self.move(self.position)
+        return token
+
+    def _note_comments(self, end: int) -> None:
+        last = self.comments[-1].end_pos or 0 if self.comments else 0
+        for found in _COMMENT.finditer(self.text, max(self.position, last), end):
+            value = found.group().rstrip("\r")
+            self.comments.append(self.token("COMMENT", found.start(), found.start() + len(value)))
+
+    def token(self, kind: str, start: int, end: int) -> Token:
+        line = self.text.count("\n", 0, start) + 1
+        column = start - self.text.rfind("\n", 0, start)
+        return Token(kind, self.text[start:end], start, line, column, line, column + end - start, end)
+
+    def _whole(self, token: Token, states: list[int]) -> Token:
+        """A token, or the bad one that it is only the begin of."""
+        start, end = token.start_pos or 0, token.end_pos or 0
+        after = self.text[end : end + 1]
+        if token.type == "STRING" and end - start == 2 and after == '"':
+            return self.token("?text", start, len(self.text))
+        last = token[-1:]
+        if not (last.isalnum() or last == "_") or not (after.isalnum() or after == "_"):
+            return token
+        rest = _WORD.match(self.text, end)
+        assert rest is not None
+        if token.type != "NUMBER":
+            return self.token("?word", start, rest.end())
+        unit = rest.group().upper()
+        inside = self.grammar.shifted(states, "NUMBER")
+        if unit in UNITS and rest.group().islower() and inside and self.grammar.accepts(inside, unit):
+            return token
+        return self.token("?number", start, rest.end())
+
+    def _strange(self, start: int) -> Token:
+        char = self.text[start]
+        if char == '"' or self.text.startswith('r"', start):
+            if self.text.startswith('"""', start):
+                return self.token("?text", start, len(self.text))
+            return self.token("?string", start, self._line_end(start))
+        if char in _QUOTES:
+            found = _QUOTED.match(self.text, start)
+            return self.token("?quote", start, found.end() if found else self._line_end(start))
+        if char.isalpha():
+            found = _WORD.match(self.text, start)
+            return self.token("?word", start, found.end() if found else start + 1)
+        if is_blank(char):
+            end = start + 1
+            while end < len(self.text) and is_blank(self.text[end]):
+                end += 1
+            return self.token("?blank", start, end)
+        sign = _SIGNS.match(self.text, start)
+        assert sign is not None
+        return self.token("?sign", start, self._line_end(start) if sign.group() in ("//", "/*") else sign.end())
+
+    def _line_end(self, start: int) -> int:
+        end = self.text.find("\n", start)
+        end = len(self.text) if end < 0 else end
+        return end - 1 if end > start + 1 and self.text[end - 1] == "\r" else end
+
+
+def is_blank(char: str) -> bool:
+    """A character that takes no ink and is not the white space of the language."""
+    return char not in " \t\r\n" and unicodedata.category(char) in ("Cc", "Cf", "Zs", "Zl", "Zp")
+
+
+def made(kind: str, text: str, like: Token) -> Token:
+    """A token that stands in for one that is missing or wrong, at the place of another."""
+    fresh: Any = Token.new_borrow_pos(kind, text, like)
+    return fresh  # type: ignore[no-any-return]
