@@ -166,7 +166,7 @@ def test_extract_by_example() -> None:
 def test_spelling() -> None:
     regex = accepted(r"(?i)\bk[^a-z\n]+?(?:.|é)$")
     assert R.to_rust(regex) == r"(?-u:\b)[Kk][^\x{a}A-Za-z]+?(?:[^\x{a}]|é)\z"
-    assert R.to_re2(regex) == r"\b[Kk][^\x{a}A-Za-z]+?(?:[^\x{a}]|é)\z"
+    assert R.to_re2(regex) == r"\b(?:K|k)[^\x{a}A-Za-z]+?(?:[^\x{a}]|é)\z"
     assert R.to_python(regex).pattern == r"\b[Kk][^\x0aA-Za-z]+?(?:[^\x0a]|é)\Z"
     assert R.to_python(regex).flags & re.ASCII
     assert accepted("(a)(?:b)((c))").group_count == 3
