@@ -100,8 +100,11 @@ def _add_states(turns: list[Turn], history: list[Json], steps: list[Json]) -> No
     for turn, message in zip(turns, history, strict=True):
         if not waiting or turn.role != "assistant" or message.get("is_demo") is True:
             continue
-        if "action" in message and message["action"] != waiting[0].get("action"):
-            continue
+        if "action" in message:
+            same = next((k for k, step in enumerate(waiting) if step.get("action") == message["action"]), None)
+            if same is None:
+                continue
+            del waiting[:same]  # a step that the history left out, such as a last `submit`
         step = waiting.pop(0)
         state = step.get("state")
         if isinstance(state, str):
