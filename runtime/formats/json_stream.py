@@ -22,7 +22,7 @@ CHUNK = 1 << 20
 WHOLE_LIMIT = 64 << 20  # an object up to this size is decoded in one piece
 _LINE_LIMIT = 64 << 20  # a first line longer than this is not looked at whole
 _LINES_TRIED = 20
-_SKELETON_ELEMENTS = 8
+_DOUBT_LIMIT = 16 << 20
 _BOM = codecs.BOM_UTF8
 _SPACE = re.compile(r"[ \t\r\n]*")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
@@ -84,16 +84,18 @@ def shape_of(stream: BinaryIO) -> Shape:
     document: Shape = "array" if first[:1] == b"[" else "object"
     if first[:1] not in (b"[", b"{"):
         return "lines"
+    if len(first) >= _LINE_LIMIT or first in (b"[", b"{"):
+        return document  # one after the other, objects are read the same way as lines
     second = _filled_line(stream)
-    if not second or first in (b"[", b"{"):
+    if not second:
         return document
     if _complete(first):
         return "lines"
     if document == "array" and _complete(first[1:].rstrip(b",").strip()):
         return "array"
     seen = [second, *islice(iter(lambda: _filled_line(stream), b""), _LINES_TRIED)]
-    rest = stream.read(WHOLE_LIMIT)
-    if len(rest) < WHOLE_LIMIT and _complete(b"\n".join([first, *seen, rest])):
+    rest = stream.read(_DOUBT_LIMIT)
+    if len(rest) < _DOUBT_LIMIT and _complete(b"\n".join([first, *seen, rest])):
         return document
     return "lines" if any(line[:1] in (b"{", b"[") and len(line) > 2 and _complete(line) for line in seen) else document
 

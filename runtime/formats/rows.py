@@ -6,6 +6,8 @@ reward parts) are gathered flat and grouped at the end: building them from neste
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from .model import Call, Part, RewardPart, Run, Turn
 
 _RUN_FIELDS = [name for name in RUNS if name not in {"row", "digest", "file", "line", "reward_parts"}]
 _TURN_FIELDS = [name for name in TURNS if name not in {"row", "turn", "calls", "parts"}]
+_run_values = attrgetter(*_RUN_FIELDS)
+_turn_values = attrgetter(*_TURN_FIELDS)
 
 
 def finish(run: Run, notes: set[str], *, call_ids: bool) -> str:
@@ -88,8 +92,8 @@ class Rows:
         self.text = 0
         self.n_runs = 0
         self.n_turns = 0
-        self._runs: dict[str, list[Any]] = {name: [] for name in ["digest", "file", "line", *_RUN_FIELDS]}
-        self._turns: dict[str, list[Any]] = {name: [] for name in ["row", "turn", *_TURN_FIELDS]}
+        self._runs: list[tuple[Any, ...]] = []
+        self._turns: list[tuple[Any, ...]] = []
         self._calls = _Nested(CALL)
         self._parts = _Nested(PART)
         self._no_parts: list[int] = []
@@ -97,24 +101,16 @@ class Rows:
 
     def add(self, run: Run, digest: str, file: int, line: int) -> None:
         """Appends one finished run."""
-        runs = self._runs
-        runs["digest"].append(digest)
-        runs["file"].append(file)
-        runs["line"].append(line)
-        for name in _RUN_FIELDS:
-            runs[name].append(getattr(run, name))
+        self._runs.append((digest, file, line, *_run_values(run)))
         self._rewards.add(self.n_runs, run.reward_parts)
         for index, turn in enumerate(run.turns):
             self._add_turn(index, turn)
         self.n_runs += 1
 
     def _add_turn(self, index: int, turn: Turn) -> None:
-        turns = self._turns
-        turns["row"].append(self.n_runs)
-        turns["turn"].append(index)
-        for name in _TURN_FIELDS:
-            turns[name].append(getattr(turn, name))
-        self._calls.add(self.n_turns, turn.calls)
+        self._turns.append((self.n_runs, index, *_turn_values(turn)))
+        if turn.calls:
+            self._calls.add(self.n_turns, turn.calls)
         if turn.parts is None:
             self._no_parts.append(self.n_turns)
         else:
@@ -123,10 +119,10 @@ class Rows:
 
     def frames(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The rows so far, with exactly the columns and types of RUNS and TURNS."""
-        runs = {name: _series(name, values, RUNS[name]) for name, values in self._runs.items()}
+        runs = _columns(["digest", "file", "line", *_RUN_FIELDS], self._runs, RUNS)
         runs["row"] = pl.int_range(self.n_runs, dtype=pl.UInt32, eager=True)
         runs["reward_parts"] = self._rewards.column("reward_parts", self.n_runs)
-        turns = {name: _series(name, values, TURNS[name]) for name, values in self._turns.items()}
+        turns = _columns(["row", "turn", *_TURN_FIELDS], self._turns, TURNS)
         turns["calls"] = self._calls.column("calls", self.n_turns)
         turns["parts"] = self._parts.column("parts", self.n_turns, self._no_parts)
         return (
@@ -140,7 +136,12 @@ class Rows:
             frame.write_parquet(path, compression="zstd", compression_level=1)
 
 
-def _series(name: str, values: list[Any], dtype: Any) -> pl.Series:
+def _columns(names: list[str], rows: list[tuple[Any, ...]], schema: dict[str, Any]) -> dict[str, pl.Series]:
+    columns = zip(*rows, strict=True) if rows else ([] for _ in names)
+    return {name: _series(name, values, schema[name]) for name, values in zip(names, columns, strict=True)}
+
+
+def _series(name: str, values: Sequence[Any], dtype: Any) -> pl.Series:
     if isinstance(dtype, pl.Datetime):  # gathered as integers
         return pl.Series(name, values, dtype=pl.Int64).cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
     return pl.Series(name, values, dtype=dtype)
