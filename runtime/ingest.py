@@ -272,9 +272,12 @@ class _Meter:
         self._bytes = sum(file.size for file in files)
         self._done = (0, 0, 0)
 
-    def inside(self, group: Sequence[_File]) -> Callable[[int, int], None]:
-        def tell(files_done: int, runs: int) -> None:
-            self._say(files_done, sum(file.size for file in group[:files_done]), runs)
+    def inside(self, group: Sequence[_File]) -> Callable[[int, int, int], None]:
+        def tell(files_done: int, text: int, runs: int) -> None:
+            size = sum(file.size for file in group[:files_done])
+            if files_done < len(group):
+                size += min(text, group[files_done].size)  # unpacked text may be longer than the file
+            self._say(files_done, size, runs)
 
         return tell
 

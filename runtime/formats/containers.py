@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import gzip
 import io
+import zlib
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -64,7 +65,7 @@ def _guarded(items: Iterator[Item]) -> Iterator[Item]:
             last = item.line
             yield item
     except Exception as error:
-        if not isinstance(error, EOFError | gzip.BadGzipFile) and type(error).__name__ not in ("ZstdError", "error"):
+        if not isinstance(error, EOFError | gzip.BadGzipFile | zlib.error) and type(error).__name__ != "ZstdError":
             raise
         yield Broken(last + 1, f"damaged compressed data: {error}")
 

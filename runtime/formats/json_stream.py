@@ -25,7 +25,7 @@ _LINES_TRIED = 20
 _DOUBT_LIMIT = 16 << 20
 _BOM = codecs.BOM_UTF8
 _SPACE = re.compile(r"[ \t\r\n]*")
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?P<close>"?)|[\[\]{},]', re.DOTALL)  # an open string is one token: no rescans
 
 Open = Callable[[], BinaryIO]
 Shape = Literal["empty", "lines", "array", "object"]
@@ -212,6 +212,8 @@ class _Window:
         while True:
             for token in _TOKEN.finditer(self.text, position):
                 mark = token.group()
+                if mark[0] == '"' and not token["close"]:
+                    break
                 if depth == 0 and mark in ",]}":
                     return self._cut(token.start())
                 if mark in "[{":

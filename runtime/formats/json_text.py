@@ -54,6 +54,16 @@ class NonFinite(Spelled):
     __slots__ = ()
 
 
+class Repeated(dict[str, Json]):
+    """An object in which a key stands more than once: the last one counts, `pairs` has all of them in order."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: list[tuple[str, Json]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
 def _float(text: str) -> float:
     number = float(text)
     if isinf(number):
@@ -108,9 +118,10 @@ class Reader:
 
     def _pairs(self, pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         found = dict(pairs)
-        if len(found) != len(pairs):
-            self.notes.add("duplicate_key")
-        return found
+        if len(found) == len(pairs):
+            return found
+        self.notes.add("duplicate_key")
+        return Repeated(pairs)
 
     def _noted_float(self, text: str) -> float:
         number = _float(text)
@@ -141,6 +152,8 @@ def _mend(value: Json, notes: set[str]) -> Json:
         return mend_text(value, notes)
     if isinstance(value, list):
         return [_mend(item, notes) for item in value]
+    if isinstance(value, Repeated):
+        return Repeated([(mend_text(key, notes), _mend(item, notes)) for key, item in value.pairs])
     if isinstance(value, dict):
         return {mend_text(key, notes): _mend(item, notes) for key, item in value.items()}
     return value
@@ -157,25 +170,30 @@ def _spell(value: object) -> orjson.Fragment:
 def _spell_raw(value: object) -> orjson.Fragment:
     if isinstance(value, Spelled):
         return orjson.Fragment(value.text)
+    if isinstance(value, Repeated):
+        members = (f"{encode(key)}:{encode(item, raw=True)}" for key, item in value.pairs)
+        return orjson.Fragment("{" + ",".join(members) + "}")
     raise TypeError(f"not a JSON value: {type(value).__name__}")
 
 
 def encode(value: Json, *, raw: bool = False) -> str:
-    """Compact JSON text of a decoded value, numbers as in the source. NaN becomes null, with `raw` it stays NaN.
+    """Compact JSON text of a decoded value, numbers as in the source. With `raw`, NaN and repeated keys stay too.
 
     Raises JsonError when the value is nested more than 250 levels deep.
     """
     try:
-        return orjson.dumps(value, default=_spell_raw if raw else _spell).decode()
+        if raw:
+            return orjson.dumps(value, default=_spell_raw, option=orjson.OPT_PASSTHROUGH_SUBCLASS).decode()
+        return orjson.dumps(value, default=_spell).decode()
     except TypeError as error:
         reason = TOO_DEEP if "ecursion" in str(error) else str(error)
         raise JsonError(reason) from None
 
 
-def has_non_finite(value: Json) -> bool:
-    """True when a NaN, an infinity or an overflowing number stands anywhere in the value."""
-    if isinstance(value, NonFinite):
+def holds(value: Json, kind: type[NonFinite | Repeated]) -> bool:
+    """True when a value of that kind (a NaN, a repeated key) stands anywhere in the value."""
+    if isinstance(value, kind):
         return True
     if isinstance(value, list):
-        return any(map(has_non_finite, value))
-    return isinstance(value, dict) and any(map(has_non_finite, value.values()))
+        return any(holds(item, kind) for item in value)
+    return isinstance(value, dict) and any(holds(item, kind) for item in value.values())

@@ -1,8 +1,8 @@
 """Chat messages in OpenAI's form, which several formats share: from a list of messages to turns.
 
-Roles: `developer` is a system turn, `function` a tool turn; an unknown role becomes an event turn with a defect.
-The legacy `function_call` counts as one call without an id. Members that have no column go to `extra_json`; those that
-are null are dropped there.
+Roles: `developer` is a system turn, `function` a tool turn; an unknown role becomes an event turn with a defect. The
+legacy `function_call` counts as one call without an id. A `tool_result` part of a user message is a turn of its own.
+Members that have no column go to `extra_json`; those that are null are dropped there.
 """
 
 from __future__ import annotations
@@ -36,8 +36,34 @@ def turns_of(messages: list[Json], notes: set[str]) -> list[Turn]:
     for index, message in enumerate(messages):
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             raise Unreadable(f"message {index + 1} is not an object with a `role`")
-        turns.append(turn_of(message, notes))
+        turns.extend(_results(message, notes))
+        rest = _without_results(message)
+        if rest is not None:
+            turns.append(turn_of(rest, notes))
     return turns
+
+
+def _is_result(part: Json) -> bool:
+    return isinstance(part, dict) and part.get("type") == "tool_result"
+
+
+def _results(message: dict[str, Json], notes: set[str]) -> list[Turn]:
+    """The `tool_result` parts that some providers put into a user message, each as a tool turn."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    held = ({**part, "role": "tool", "tool_call_id": part.get("tool_use_id")} for part in parts if _is_result(part))
+    return [
+        turn_of({key: item for key, item in part.items() if key not in ("type", "tool_use_id")}, notes) for part in held
+    ]
+
+
+def _without_results(message: dict[str, Json]) -> dict[str, Json] | None:
+    """The message without those parts; null when nothing else was in it."""
+    content = message.get("content")
+    if not isinstance(content, list) or not any(map(_is_result, content)):
+        return message
+    left = [part for part in content if not _is_result(part)]
+    return {**message, "content": left} if left else None
 
 
 def turn_of(message: dict[str, Json], notes: set[str]) -> Turn:

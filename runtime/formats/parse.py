@@ -17,7 +17,7 @@ import orjson
 from . import adapters, near_misses, recognise
 from .containers import peeked, read_records
 from .json_stream import Broken, Item, Record, cap
-from .json_text import Json, JsonError, encode
+from .json_text import TOO_DEEP, Json, JsonError, encode
 from .model import Adapter, Context, Sample, Unreadable
 from .rows import Rows, finish
 
@@ -50,31 +50,32 @@ def element_names() -> frozenset[str]:
 
 
 def parse_group(
-    files: Sequence[Path], forced: Adapter | None, directory: Path, progress: Callable[[int, int], None]
+    files: Sequence[Path], forced: Adapter | None, directory: Path, progress: Callable[[int, int, int], None]
 ) -> None:
     """Reads the files and writes parts and contents into `directory`.
 
     `forced` is the adapter that the source names, null to recognise each file by its content. `progress` is told the
-    files done and the runs so far. Raises OSError.
+    files done, the bytes of text read of the next one, and the runs so far. Raises OSError.
     """
     group = _Group(directory, progress)
     for index, path in enumerate(files):
         group.read(index, path, forced)
-        group.files_done = index + 1
-        progress(group.files_done, group.runs)
+        group.files_done, group.text = index + 1, 0
+        progress(group.files_done, 0, group.runs)
     group.close()
 
 
 class _Group:
     """The parts that are being written, and what was found so far."""
 
-    def __init__(self, directory: Path, progress: Callable[[int, int], None]) -> None:
+    def __init__(self, directory: Path, progress: Callable[[int, int, int], None]) -> None:
         self.directory = directory
         self.progress = progress
         self.contents = Contents()
         self.rows = Rows()
         self.raw_kept = 0
         self.files_done = 0
+        self.text = 0
         self.runs = 0
 
     def read(self, index: int, path: Path, forced: Adapter | None) -> None:
@@ -125,6 +126,9 @@ class _Group:
         try:
             runs = adapter.read(item.value, context)
             finished = [(run, finish(run, context.notes, call_ids=adapter.call_ids)) for run in runs]
+        except RecursionError:
+            self._reject(index, item.line, TOO_DEEP, _raw(item.value))
+            return
         except (Unreadable, JsonError) as error:
             self._reject(index, item.line, str(error), _raw(item.value))
             return
@@ -135,6 +139,7 @@ class _Group:
             self.rows.add(run, digest, index, item.line)
         self.runs += len(finished)
         self.rows.text += item.size
+        self.text += item.size
         if self.rows.text >= PART_TEXT:
             self._flush()
 
@@ -154,7 +159,7 @@ class _Group:
             {"runs": names[0], "turns": names[1], "n_runs": self.rows.n_runs, "n_turns": self.rows.n_turns}
         )
         self.rows = Rows()
-        self.progress(self.files_done, self.runs)
+        self.progress(self.files_done, self.text, self.runs)
 
     def close(self) -> None:
         self._flush()

@@ -11,8 +11,6 @@ one turn.
 
 from __future__ import annotations
 
-import re
-
 from .content import calls_of_text
 from .json_text import Json
 from .model import ANYWHERE, Call, Context, Match, Role, Run, Sample, Turn, Unreadable
@@ -40,10 +38,6 @@ _ROLES: dict[str, Role] = {
 }
 _ACTOR = {"user": "user", "assistant": "agent", "tool": "environment"}
 _CALLS = frozenset({"function_call", "tool_call"})
-_THINK = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
-_CALL_TAG = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
-_RESPONSE_TAG = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>", re.DOTALL)
-_TOOLS_TAG = re.compile(r"<tools>\s*(.*?)\s*</tools>", re.DOTALL)
 
 
 class ShareGpt:
@@ -107,11 +101,27 @@ def _turns(entry: dict[str, Json], notes: set[str]) -> list[Turn]:
     return [turn]
 
 
+def _tagged(text: str, tag: str) -> tuple[list[str], list[str]]:
+    """What stands inside `<tag>...</tag>`, and what stands around; linear whatever the text holds."""
+    inside: list[str] = []
+    around: list[str] = []
+    at = 0
+    while (start := text.find(f"<{tag}>", at)) >= 0:
+        first = start + len(tag) + 2
+        end = text.find(f"</{tag}>", first)
+        if end < 0:
+            break
+        inside.append(text[first:end])
+        around.append(text[at:start])
+        at = end + len(tag) + 3
+    return inside, [*around, text[at:]]
+
+
 def _take_thought(turn: Turn) -> None:
-    found = _THINK.match(turn.content or "")
-    if found and turn.content is not None:
-        turn.reasoning = found.group(1).strip("\n")
-        turn.content = turn.content[found.end() :]
+    inside, around = _tagged(turn.content or "", "think")
+    if inside and not around[0].strip():
+        turn.reasoning = inside[0].strip("\n")
+        turn.content = (turn.content or "").partition("</think>")[2].lstrip()
 
 
 def _take_call(turn: Turn, notes: set[str]) -> None:
@@ -123,20 +133,20 @@ def _take_call(turn: Turn, notes: set[str]) -> None:
 def _take_tagged_calls(turn: Turn, notes: set[str]) -> None:
     """Moves `<tool_call>` texts to calls; if any of them cannot be read, the text stays whole."""
     text = turn.content or ""
-    found = _CALL_TAG.findall(text)
+    found, around = _tagged(text, "tool_call")
     if not found:
         return
     calls: list[Call] = []
     heard: set[str] = set()
     for inner in found:
-        read = _tagged_call(inner, heard)
+        read = _tagged_call(inner.strip(), heard)
         if read is None:
             notes.add("unparsed_call")
             return
         calls.append(read)
     notes |= heard
     turn.calls = calls
-    rest = _CALL_TAG.sub("", text).strip()
+    rest = "".join(around).strip()
     turn.content, turn.content_kind = (rest, "text") if rest else (None, "absent")
 
 
@@ -157,11 +167,11 @@ def _tagged_call(text: str, notes: set[str]) -> Call | None:
 
 def _results(turn: Turn) -> list[Turn]:
     """One turn for each `<tool_response>` of a result; the turn as it is where there is none."""
-    found = _RESPONSE_TAG.findall(turn.content or "")
+    found, _ = _tagged(turn.content or "", "tool_response")
     if not found:
         return [turn]
     turns = []
-    for inner in found:
+    for inner in map(str.strip, found):
         value = decode_text(inner)[0]
         named = value if isinstance(value, dict) else {}
         one = Turn("tool", inner, "text", turn.actor, tool_name=text_of(named.get("name")) or turn.tool_name)
@@ -175,12 +185,12 @@ def _tools_in_text(turns: list[Turn]) -> str | None:
     """Hermes' `<tools>` in the first system text: a JSON list, or one object a line; null when it is neither."""
     if not turns or turns[0].role != "system":
         return None
-    found = _TOOLS_TAG.search(turns[0].content or "")
+    found, _ = _tagged(turns[0].content or "", "tools")
     if not found:
         return None
-    value = decode_text(found.group(1))[0]
+    value = decode_text(found[0])[0]
     if value is MISSING:
-        lines = [decode_text(line)[0] for line in found.group(1).splitlines() if line.strip()]
+        lines = [decode_text(line)[0] for line in found[0].split("\n") if line.strip()]
         value = None if MISSING in lines else lines
     return tools_of(value, set())
 

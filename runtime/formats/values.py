@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
-from .json_text import Json, JsonError, Reader, Spelled, encode, has_non_finite
+from .json_text import Json, JsonError, NonFinite, Reader, Repeated, Spelled, encode, holds
 from .model import Call
 
 _LITERAL_LIMIT = 1_000_000  # characters; literal_eval needs about a hundred times as many bytes
@@ -106,11 +106,13 @@ def _read_args(call: Call, args: Json, notes: set[str]) -> None:
     elif isinstance(args, str):
         _read_args_text(call, args, notes)
     elif isinstance(args, dict):
-        if "nan" in notes and has_non_finite(args):
+        if "nan" in notes and holds(args, NonFinite):
             call.args_state, call.args_raw = "invalid", encode(args, raw=True)
             notes.add("invalid_args")
         else:
             call.args_json = encode(args)
+            if "duplicate_key" in notes and holds(args, Repeated):
+                call.args_raw = encode(args, raw=True)
     else:
         call.args_state, call.args_raw = "invalid", encode(args, raw=True)
         notes.add("non_object_args")

@@ -180,3 +180,43 @@ def test_a_damaged_part_is_read_again(tmp_path: Path, cache: Cache) -> None:
     first.parts[0].turns.unlink()
     again = ingest([tmp_path / "a.json"], base=tmp_path, cache=cache)
     assert len(rows_of(again)[0]["turns"]) == 1
+
+
+def _die_half_way(root: str) -> None:
+    def fill(directory: Path) -> None:
+        (directory / "one").write_text("half")
+        os._exit(9)
+
+    Cache(Path(root)).put(KEY, fill)
+
+
+def test_a_killed_process_leaves_no_entry_and_its_rest_is_swept_later(cache: Cache) -> None:
+    worker = multiprocessing.get_context("fork").Process(target=_die_half_way, args=(str(cache.root),))
+    worker.start()
+    worker.join()
+    assert worker.exitcode == 9
+    assert cache.get(KEY) is None
+    (left,) = cache.root.glob(".new-*")
+    cache.put(KEY, write("x"))  # type: ignore[arg-type]
+    assert left.exists()  # it may belong to a process that is still writing
+    os.utime(left, (1, 1))
+    cache.put("other", write("x"))  # type: ignore[arg-type]
+    assert not left.exists()
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_cached(
+    tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from curatec.runtime.formats.parse import parse_group
+
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(chat(USER)))
+
+    def meddle(*args: object) -> None:
+        parse_group(*args)  # type: ignore[arg-type]
+        path.write_text(json.dumps(chat(USER, USER)))
+
+    monkeypatch.setattr("curatec.runtime.ingest.parse_group", meddle)
+    with pytest.raises(IngestError, match="changed while it was read"):
+        ingest([path], base=tmp_path, cache=cache)
+    assert not list(cache.root.glob("??/*"))

@@ -153,3 +153,21 @@ def test_every_defect_that_code_notes_is_documented() -> None:
             named |= set(re.findall(r'"(\w+)"', group)) & DEFECTS.keys()
     assert named <= set(DEFECTS)
     assert len(named) > 15
+
+
+def test_a_repeated_key_in_an_object_of_arguments_keeps_its_raw_text(read: Reader) -> None:
+    arguments = '{"x":1.0,"x":{"y":2,"y":3}}'
+    found = read(
+        '{"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":%s}}]}]}'
+        % arguments
+    )
+    assert (found.call["args_json"], found.call["args_raw"]) == ('{"x":{"y":3}}', arguments)
+    assert "duplicate_key" in found.run["defects"]
+
+
+@pytest.mark.parametrize(
+    "text", ["{'a': " + "-" * 900_000 + "1}", "{'a': " + "1+" * 300_000 + "1}", "{'a':" * 90 + "1" + "}" * 90]
+)
+def test_a_literal_made_to_break_the_parser_is_only_unreadable(read: Reader, text: str) -> None:
+    found = read(chat(USER, assistant(call(text)), result(), DONE))
+    assert found.call["args_state"] in ("invalid", "repaired")

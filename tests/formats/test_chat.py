@@ -262,3 +262,61 @@ def test_a_preference_row_is_the_chosen_side_and_invents_no_outcome(read: Reader
     assert [turn["content"] for turn in found.turns] == ["go", "good"]
     assert json.loads(found.run["meta_json"]) == {"rejected_messages": side("bad")}
     assert (found.run["reward"], found.run["success"], found.run["outcome"]) == (None, None, "unknown")
+
+
+def test_quirk_results_inside_user_rows(read: Reader) -> None:
+    found = read(
+        chat(
+            USER,
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "text", "text": "t"},
+                    {"type": "tool_use", "id": "k", "name": "f", "input": {"a": 1.0}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "k", "content": "no", "is_error": True}],
+            },
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "why"},
+                    {"type": "tool_use", "id": "l", "name": "f", "input": {}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "l", "content": []},
+                    {"type": "text", "text": "and?"},
+                ],
+            },
+            {"role": "assistant", "content": "done"},
+        )
+    )
+    assert [turn["role"] for turn in found.turns] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "tool",
+        "user",
+        "assistant",
+    ]
+    assert [turn["call_turn"] for turn in found.turns] == [None, None, 1, None, 3, None, None]
+    assert (found.turns[2]["is_error"], found.turns[2]["content"], found.turns[4]["is_error"]) == (True, "no", None)
+    assert (found.turns[3]["reasoning"], found.turns[5]["content"]) == ("why", "and?")
+    assert found.run["defects"] == []
+
+
+@pytest.mark.parametrize("text", ["<tool_call>" * 200_000, "<tool_call>" + " " * 500_000, "<think>" * 200_000])
+def test_tags_without_an_end_cost_no_time(read: Reader, text: str) -> None:
+    found = read({"conversations": [{"from": "human", "value": "go"}, {"from": "gpt", "value": text}]})
+    assert found.turns[1]["content"] == text
+
+
+@pytest.mark.parametrize("key", ["conversations", "conversation"])
+def test_messages_under_another_name(read: Reader, key: str) -> None:
+    assert read(lines({key: [USER], "id": "x"})).run["format"] == "openai"

@@ -176,3 +176,9 @@ def test_a_cut_compressed_file_keeps_what_could_be_read(tmp_path: Path, pack: An
     found = list(read_records(path, NONE))
     assert broken(found)
     assert all(value == json.loads(line) for value, line in zip(values(found), rows.splitlines(), strict=False))
+
+
+def test_a_damaged_element_full_of_quotes_costs_no_time() -> None:
+    found = items('[{"a":1},{"a":oops "' + '\\"' * 2_000_000 + "}]")
+    assert values(found) == [{"a": 1}]
+    assert [line for line, _ in broken(found)] == [2]
