@@ -164,6 +164,7 @@ class _File:
     shown: str
     size: int
     digest: str
+    stamp: int  # time of the last change, ns
 
 
 def ingest(
@@ -207,7 +208,8 @@ def _forced(format: str | None) -> Adapter | None:
 def _opened(path: Path, base: Path) -> _File:
     shown = _shown(path, base)
     try:
-        return _File(path, shown, path.stat().st_size, hash_file(path))
+        status = path.stat()
+        return _File(path, shown, status.st_size, hash_file(path), status.st_mtime_ns)
     except FileNotFoundError:
         raise IngestError("missing_file", f"there is no file {shown}", _near(path), shown) from None
     except OSError as error:
@@ -248,6 +250,8 @@ def _entry(group: Sequence[_File], forced: Adapter | None, store: Cache, meter: 
 
     def fill(directory: Path) -> None:
         parse_group([file.path for file in group], forced, directory, meter.inside(group))
+        for file in group:
+            _check_unchanged(file)
 
     try:
         return store.put(key, fill)
@@ -261,6 +265,13 @@ def _entry(group: Sequence[_File], forced: Adapter | None, store: Cache, meter: 
     except OSError as error:
         shown = next((file.shown for file in group if str(file.path) == str(error.filename)), str(error.filename or ""))
         raise IngestError("unreadable", f"{shown} cannot be read: {error.strerror or error}", "", shown) from error
+
+
+def _check_unchanged(file: _File) -> None:
+    """A file that was written to while it was read must not stand in the cache under its former content."""
+    status = file.path.stat()
+    if (status.st_size, status.st_mtime_ns) != (file.size, file.stamp):
+        raise IngestError("unreadable", f"{file.shown} changed while it was read", "compile again", file.shown)
 
 
 class _Meter:

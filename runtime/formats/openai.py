@@ -43,11 +43,20 @@ class OpenAi:
             record = {"messages": record}
         if not isinstance(record, dict):
             raise Unreadable(f"{_kind(record)} is not a record")
-        if not isinstance(record.get("messages"), list):
+        holder = _holder(record)
+        if holder is None:
             raise Unreadable("no `messages` list")
-        run = Run(self.name, turns_of(record["messages"], context.notes))
-        take_facts(run, record, context.notes, frozenset({"messages"}))
+        run = Run(self.name, turns_of(record[holder], context.notes))
+        take_facts(run, record, context.notes, frozenset({holder}))
         return [run]
+
+
+def _holder(record: dict[str, Json]) -> str | None:
+    """The member that holds the messages; some data sets call it `conversation` or `conversations`."""
+    if isinstance(record.get("messages"), list):
+        return "messages"
+    others = ("conversations", "conversation")
+    return next((key for key in others if record.get(key) and is_message_list(record[key])), None)
 
 
 def take_facts(run: Run, record: dict[str, Json], notes: set[str], taken: frozenset[str]) -> None:
@@ -116,9 +125,10 @@ def _flat_meta(left: dict[str, Json]) -> dict[str, Json]:
 def _score(record: Json) -> tuple[float, str]:
     if isinstance(record, list):
         return (0.7, "a list of messages") if record and is_message_list(record) else (0.0, "no `messages` list")
-    if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
+    holder = _holder(record) if isinstance(record, dict) else None
+    if holder is None:
         return 0.0, "no `messages` list"
-    if not is_message_list(record["messages"]):
+    if not is_message_list(record[holder]):
         return 0.2, "`messages` holds entries without a `role` and a content"
     return 0.8, "has `messages` with roles"
 

@@ -6,6 +6,7 @@ reward parts) are gathered flat and grouped at the end: building them from neste
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -133,7 +134,10 @@ class Rows:
     def write(self, runs: Path, turns: Path) -> None:
         """Writes both tables as parquet. Raises OSError."""
         for path, frame in zip((runs, turns), self.frames(), strict=True):
-            frame.write_parquet(path, compression="zstd", compression_level=1)
+            try:
+                frame.write_parquet(path, compression="zstd", compression_level=1)
+            except pl.exceptions.PolarsError as error:  # how polars reports a full disk
+                raise OSError(errno.EIO, str(error).rpartition(": ")[2], str(path)) from error
 
 
 def _columns(names: list[str], rows: list[tuple[Any, ...]], schema: dict[str, Any]) -> dict[str, pl.Series]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import threading
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
@@ -12,7 +13,16 @@ from .model import Call
 
 _LITERAL_LIMIT = 1_000_000  # characters; literal_eval needs about a hundred times as many bytes
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_reader = Reader()
+
+
+class _Local(threading.local):
+    """One reader a thread: a reader's notes are not shared."""
+
+    def __init__(self) -> None:
+        self.reader = Reader()
+
+
+_local = _Local()
 
 
 def text_of(value: Json) -> str | None:
@@ -153,14 +163,15 @@ MISSING = _Missing()
 
 def decode_text(text: str) -> tuple[Json, set[str]]:
     """The value of a JSON text inside a record, and the reader's notes; MISSING when it is not JSON, or too deep."""
-    _reader.notes = set()
+    reader = _local.reader
+    reader.notes = set()
     try:
-        value = _reader.decode(text)
+        value = reader.decode(text)
         if isinstance(value, dict | list):
             encode(value, raw=True)
     except JsonError:
         return MISSING, set()
-    return value, _reader.notes
+    return value, reader.notes
 
 
 def literal_of(text: str) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from curatec.runtime.cache import Cache, CacheError, default_root
 from curatec.runtime.formats.openai import OpenAi
+from curatec.runtime.formats.rows import Rows
 from curatec.runtime.ingest import IngestError, ingest
 
 from .conftest import USER, chat, lines, rows_of
@@ -220,3 +221,10 @@ def test_a_file_that_changes_while_it_is_read_is_not_cached(
     with pytest.raises(IngestError, match="changed while it was read"):
         ingest([path], base=tmp_path, cache=cache)
     assert not list(cache.root.glob("??/*"))
+
+
+def test_a_failed_parquet_write_is_an_error_of_the_system() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with pytest.raises(OSError, match="No space left"):
+        Rows().write(Path("/dev/full"), Path("/dev/full"))

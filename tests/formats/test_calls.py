@@ -157,10 +157,8 @@ def test_every_defect_that_code_notes_is_documented() -> None:
 
 def test_a_repeated_key_in_an_object_of_arguments_keeps_its_raw_text(read: Reader) -> None:
     arguments = '{"x":1.0,"x":{"y":2,"y":3}}'
-    found = read(
-        '{"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":%s}}]}]}'
-        % arguments
-    )
+    made = '{"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":ARGS}}]}]}'
+    found = read(made.replace("ARGS", arguments))
     assert (found.call["args_json"], found.call["args_raw"]) == ('{"x":{"y":3}}', arguments)
     assert "duplicate_key" in found.run["defects"]
 
