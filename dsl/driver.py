@@ -11,9 +11,9 @@ import re
 
 from lark import Token, Tree
 
-from curatec.dsl import syntax
+from curatec.dsl import brackets, syntax
 from curatec.dsl.diagnostics import Diagnostic, nearest
-from curatec.dsl.failure import Failure
+from curatec.dsl.failure import Failure, Told
 from curatec.dsl.grammar import PLACES, grammar
 from curatec.dsl.machine import Machine, Open, Saved, TooDeep
 from curatec.dsl.recover import first_on_line, indent_at, resume
@@ -55,6 +55,7 @@ class Driver:
         self.closed: tuple[Saved, Token] | None = None  # before the last `}` of a declaration, and that `}`
         self.spare = 0  # closing braces that an assumed one makes superfluous
         self.lacking = False  # a closing brace was undone, so the last may be missing
+        self.suspect: Open | None = None  # the first block that ends on a column left of its head
 
     def run(self) -> Tree[Token]:
         while len(self.problems) < MAX_PROBLEMS:
@@ -80,6 +81,8 @@ class Driver:
         if closing:
             machine.settle()
             before = machine.saved
+        if token.type == "RBRACE" and real:
+            self._suspect(token)
         try:
             machine.feed(token)
         except TooDeep:
@@ -87,9 +90,10 @@ class Driver:
             self._leave(token, token.end_pos or 0)
             return
         self.closed = (before, token) if closing and real else None
-        if machine.saved is not before:
-            self.quiet = False
         if real:
+            # Behind a guess the next token shows whether it was right, unless it only begins another statement.
+            if machine.saved is before or first_on_line(self.text, token.start_pos or 0):
+                self.quiet = False
             self.tokens.append(token)
 
     def _report(self, problem: Diagnostic) -> None:
@@ -107,21 +111,40 @@ class Driver:
         failure = self._failure(token)
         if failure.complete and (self._close_open(failure) or self._brace_too_many(failure)):
             return
+        failure = failure.untaken()
+        # A long string that is not closed has eaten the braces behind it.
+        self.lacking |= token.type == "?text"
         told = syntax.explain(failure)
         self._report(told.problem)
-        if told.instead is not None:
-            for terminal, text in told.instead:
-                self._feed(made(terminal, text, token), real=False)
-        elif told.before is not None:
-            for terminal, text in told.before:
-                self._feed(made(terminal, text, token), real=False)
+        if failure.token is token and self._mended(told, token):
+            return
+        if self._enter(failure):
+            return
+        if failure.complete:
+            self.machine.settle()
+            self._leave(token, token.end_pos or 0)
+        else:
+            self._leave(token, failure.token.start_pos or 0)
+
+    def _mended(self, told: Told, token: Token) -> bool:
+        """Read on with what was meant, if it is plain."""
+        if told.restart:
+            self.machine.restore(self.machine.saved)
+            self.quiet = False
             self._again(token)
-        elif not self._enter(failure):
-            if failure.complete:
-                self.machine.settle()
-                self._leave(token, token.end_pos or 0)
-            else:
-                self._leave(token, failure.resume_from)
+            return True
+        for terminal, text in told.instead or told.before or ():
+            if not self.machine.accepts(terminal):
+                return False
+            self._feed(made(terminal, text, token), real=False)
+        self.quiet = not told.sure
+        if told.instead is not None:
+            if told.upto is not None:
+                self.scanner.move(told.upto)
+            return True
+        if told.before:
+            self._again(token)
+        return bool(told.before)
 
     def _failure(self, token: Token) -> Failure:
         machine = self.machine
@@ -130,11 +153,11 @@ class Driver:
             grammar=self.grammar,
             token=token,
             states=tuple(machine.states),
+            begin=machine.saved.states,
             statement=tuple(machine.statement),
             opens=machine.opens,
             place=machine.place,
             complete=machine.complete,
-            first=first_on_line(self.text, token.start_pos or 0),
             before=self.tokens[-1] if self.tokens else None,
         )
 
@@ -149,7 +172,7 @@ class Driver:
                 return False
             states = self.grammar.shifted(states, "RBRACE")
             if states is not None and self.grammar.accepts(states, failure.token.type):
-                self._report(syntax.unclosed(failure.opens[-1], failure))
+                self._report(brackets.unclosed(failure.opens[-1], failure))
                 for _ in range(count):
                     self._feed(made("RBRACE", "}", failure.token), real=False)
                 self.spare += count
@@ -168,13 +191,13 @@ class Driver:
             if self.spare:
                 self.spare -= 1
             else:
-                self._report(syntax.closes_nothing(failure, self._early(closed)))
+                self._report(brackets.closes_nothing(failure, self._early(closed)))
                 self.quiet = False
             return True
         if closed is None or token.type not in self.grammar.starters[closed[0].place]:
             return False
         saved, brace = closed
-        self._report(syntax.goes_on(failure, saved.opens[-1], brace, self._early(closed)))
+        self._report(brackets.goes_on(failure, saved.opens[-1], brace, self._early(closed)))
         self.machine.restore(saved)
         self.closed, self.lacking, self.quiet = None, True, False
         self._again(token)
@@ -256,11 +279,15 @@ class Driver:
             self.machine.restore(self.machine.saved)
             self.quiet = False
         if self.machine.opens and not self.lacking:
-            self._report(syntax.unclosed(self._suspect(), failure))
+            self._report(brackets.unclosed(self.suspect or self.machine.opens[-1], failure))
         self._close_all()
 
-    def _suspect(self) -> Open:
-        return self.machine.opens[-1]
+    def _suspect(self, brace: Token) -> None:
+        """A block whose `}` stands left of its head has most likely taken the `}` of the block around it."""
+        at = brace.start_pos or 0
+        block = self.machine.opens[-1]
+        if self.suspect is None and first_on_line(self.text, at) and indent_at(self.text, at) < self._indent(block):
+            self.suspect = block
 
     def _close_all(self) -> None:
         if not self.machine.complete:

@@ -98,8 +98,9 @@ class Machine:
         return (not self.opens or self.opens[-1].place is not None) and self.accepts(self.closing)
 
     def settle(self) -> None:
-        """Finish the statement that is complete, as the end of its block would, and stand ready for the next."""
-        self._reduce(self.closing)
+        """Finish the statement that is complete and stand ready for the next."""
+        # A file's end would finish the whole file, so there the begin of another declaration stands in for it.
+        self._reduce(self.closing if self.opens else "CURATE")
         self._begin()
 
     def feed(self, token: Token) -> None:

@@ -47,11 +47,14 @@ def parse(text: str, name: str = "<text>") -> Parsed:
     # Lark is 40 ms of import: only who parses pays.
     from curatec.dsl.build import build
     from curatec.dsl.driver import Driver
+    from curatec.dsl.lexical import lone_return
 
     source = Source(name, text.removeprefix("\ufeff"))
     driver = Driver(source)
     file, problems = build(driver.run())
-    found = in_order(p.at(source) for p in [*driver.problems, *problems])
+    returned = lone_return(source.text)
+    problems = [*driver.problems, *problems, *([returned] if returned else [])]
+    found = in_order(p.at(source) for p in problems)
     unread = frozenset(word for span in driver.skipped for word in _WORD.findall(source.excerpt(span)))
     return Parsed(source, file, tuple(found), tuple(driver.tokens), tuple(driver.scanner.comments), unread)
 

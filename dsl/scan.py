@@ -26,7 +26,8 @@ _QUOTED = re.compile(
     r"([\u2018\u201a\u201b\u2019])[^\n\u2018\u2019'\"]*[\u2018\u2019]|[\u201c-\u201f\u00ab][^\n\u201c-\u201f\u00bb\"]*[\u201c-\u201f\u00bb\"]|'[^'\n]*'"
 )
 _QUOTES = frozenset("'\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb")
-_SIGNS = re.compile(r"&&|\|\||<>|=>|===?|!==?|//|/\*|\+\+|::|:=|.", re.DOTALL)
+_SIGNS = re.compile(r"&&|\|\||<>|=>|=<|===|!==|//|/\*|\+\+|\.\.\.|::|.", re.DOTALL)
+_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 class Scanner:
@@ -86,12 +87,18 @@ class Scanner:
         after = self.text[end : end + 1]
         if token.type == "STRING" and end - start == 2 and after == '"':
             return self.token("?text", start, len(self.text))
+        if not token[:1].isalnum() and token.type != "$END" and (sign := _SIGNS.match(self.text, start)):
+            return self._sign(start, sign.group()) if len(sign.group()) > end - start else token
         last = token[-1:]
         if not (last.isalnum() or last == "_") or not (after.isalnum() or after == "_"):
             return token
         rest = _WORD.match(self.text, end)
         assert rest is not None
         if token.type != "NUMBER":
+            word = token + rest.group()
+            # Where no name may stand `exactly` is read as `exact` and a rest.
+            if _NAME.fullmatch(word):
+                return self.token(self.grammar.keywords.get(word, "NAME"), start, rest.end())
             return self.token("?word", start, rest.end())
         unit = rest.group().upper()
         inside = self.grammar.shifted(states, "NUMBER")
@@ -118,7 +125,16 @@ class Scanner:
             return self.token("?blank", start, end)
         sign = _SIGNS.match(self.text, start)
         assert sign is not None
-        return self.token("?sign", start, self._line_end(start) if sign.group() in ("//", "/*") else sign.end())
+        return self._sign(start, sign.group())
+
+    def _sign(self, start: int, sign: str) -> Token:
+        end = start + len(sign)
+        if sign == "//":
+            end = self._line_end(start)
+        elif sign == "/*":
+            closed = self.text.find("*/", end)
+            end = closed + 2 if closed >= 0 else self._line_end(start)
+        return self.token("?sign", start, end)
 
     def _line_end(self, start: int) -> int:
         end = self.text.find("\n", start)
