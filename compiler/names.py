@@ -25,7 +25,7 @@ def level_fields(scope: Scope, level: Level) -> dict[str, Type]:
     fields = {name: field.type for name, field in FIELDS[level].items()}
     if level is Level.TRAJECTORY:
         fields |= scope.derived
-    if scope.frozen is not None:
+    if scope.frozen is not None and level is Level.TRAJECTORY:
         fields = {name: type_ for name, type_ in fields.items() if name in scope.frozen}
     return fields
 

@@ -238,8 +238,9 @@ class Corpus:
     name: str
     path: tuple[str, ...]
     format: str | None = None
-    tools_json: str | None = None
+    tools_from: str | None = None
     system: str | None = None
+    system_from: str | None = None
     domain: str | None = None
     domain_from_path: str | None = None
     model: str | None = None

@@ -1,0 +1,289 @@
+"""Declarations of a program: what exists, under which names, and what is wrong with it by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from curatec.compiler import plan
+from curatec.compiler.check_expr import ExprChecker
+from curatec.compiler.check_steps import Declared
+from curatec.compiler.core import Const
+from curatec.compiler.fields import TRAJECTORY
+from curatec.compiler.load import Module, Program, inside
+from curatec.compiler.patterns import check_pattern
+from curatec.compiler.scope import Scope
+from curatec.compiler.types import Level, Type
+from curatec.dsl import ast
+from curatec.dsl.diagnostics import CuratecError, Diagnostic, did_you_mean
+from curatec.dsl.nodes import Name
+from curatec.dsl.source import Span
+
+SOURCE_FORMATS = ("auto", "openai", "tau_bench", "tau2", "sharegpt", "llamafactory", "swe_agent", "atif")
+_COLUMN_TYPES = {"bool": Type.BOOL, "int": Type.INT, "float": Type.FLOAT, "text": Type.TEXT}
+# What `success when` may not ask, because it is made from its answer or from other runs.
+_AFTER_SUCCESS = {"id", "success", "attempts", "pass_rate", "spread", "failure", "outcome"}
+_BEFORE_SUCCESS = frozenset(TRAJECTORY) - _AFTER_SUCCESS
+_LATER = {
+    ast.Use: "`use` of Python functions",
+    ast.Table: "`table`",
+    ast.Tools: "`tools`",
+    ast.Model: "`model`",
+    ast.SealedSet: "`test set`",
+    ast.Workflow: "`workflow`",
+    ast.Synthesis: "`synthesis`",
+    ast.Recipe: "`recipe`",
+    ast.Benchmark: "`benchmark`",
+    ast.Evolve: "`evolve`",
+}
+
+# A declaration with the module that it stands in, by name.
+Sites = dict[str, tuple[ast.Source, Module]]
+
+
+def _declarations(program: Program) -> Iterator[tuple[Module, ast.Declaration]]:
+    for module in program.modules:
+        for declaration in module.parsed.file.declarations:
+            yield module, declaration
+
+
+def declare(program: Program, problems: list[Diagnostic], allowed: tuple[Path, ...]) -> tuple[Declared, Sites]:
+    """Collect all declarations; clashes and faults of single ones are reported."""
+    declared, sites = Declared(), Sites()
+    first: dict[tuple[str, str], tuple[Module, Name]] = {}
+    for module, declaration in _declarations(program):
+        name = getattr(declaration, "name", None)
+        if isinstance(name, Name):
+            _clash(module, declaration, name, first, problems)
+        match declaration:
+            case ast.Source():
+                declared.sources[declaration.name.name] = declaration
+                sites[declaration.name.name] = (declaration, module)
+            case ast.Synthesis():
+                declared.syntheses[declaration.name.name] = declaration
+            case ast.Table():
+                declared.tables[declaration.name.name] = _columns(module, declaration, problems)
+            case ast.Model():
+                declared.models.add(declaration.name.name)
+            case ast.SealedSet():
+                declared.sealed.add(declaration.name.name)
+            case ast.Tools():
+                declared.tools.add(declaration.name.name)
+            case ast.Failure():
+                declared.failures = (*declared.failures, declaration)
+    for declaration, module in sites.values():
+        _source_paths(declaration, module, program, problems, allowed)
+    return declared, sites
+
+
+def _space(declaration: ast.Declaration) -> str:
+    """Sources and syntheses share one space: both stand behind `from`."""
+    return "source" if isinstance(declaration, (ast.Source, ast.Synthesis)) else declaration.kind
+
+
+def _clash(
+    module: Module,
+    declaration: ast.Declaration,
+    name: Name,
+    first: dict[tuple[str, str], tuple[Module, Name]],
+    problems: list[Diagnostic],
+) -> None:
+    key = (_space(declaration), name.name)
+    if key not in first:
+        first[key] = (module, name)
+        return
+    other, at = first[key]
+    line, _ = other.parsed.source.position(at.span.start)
+    problems.append(
+        Diagnostic("C0202", f"`{name}` is declared twice", name.span, f"first in {other.parsed.source.name}:{line}", ("rename one of the two",), source=module.parsed.source)
+    )
+
+
+def _columns(module: Module, table: ast.Table, problems: list[Diagnostic]) -> dict[str, Type]:
+    columns: dict[str, Type] = {}
+    for column in table.columns:
+        if column.type.name not in _COLUMN_TYPES:
+            help_ = did_you_mean(column.type.name, _COLUMN_TYPES) or (f"types: {', '.join(_COLUMN_TYPES)}",)
+            problems.append(Diagnostic("C0304", f"no type is called `{column.type}`", column.type.span, "", help_, source=module.parsed.source))
+        columns[column.name.name] = _COLUMN_TYPES.get(column.type.name, Type.UNKNOWN)
+    return columns
+
+
+def _source_paths(
+    source: ast.Source, module: Module, program: Program, problems: list[Diagnostic], allowed: tuple[Path, ...]
+) -> None:
+    def problem(code: str, message: str, span: Span, *help: str) -> None:  # noqa: A002
+        problems.append(Diagnostic(code, message, span, "", help, source=module.parsed.source))
+
+    if not source.path:
+        problem("C0410", f"source `{source.name}` has no `path`", source.name.span, 'say where its files are: `path "runs/*.jsonl"`')
+    if source.system is not None and source.system_from is not None:
+        problem("C0409", "`system` is given twice", source.system_from.span, "keep the text or the file")
+    for written in (*source.path, *filter(None, (source.tools_from, source.system_from))):
+        if "://" in written.value:
+            if not written.value.startswith(("s3://", "gs://", "az://", "http://", "https://", "hf://")):
+                continue
+            problem("C0501", "object stores are not available yet", written.span, "copy the files into the project")
+        elif not inside(module.folder / _fixed_part(written.value), program.project, allowed):
+            problem("C0411", "this path leaves the project", written.span, "move the files into the project, or pass `--allow-path DIR`")
+    if source.format is not None and source.format.name not in SOURCE_FORMATS:
+        known = ", ".join(f"`{name}`" for name in SOURCE_FORMATS)
+        problem("C0215", f"no format is called `{source.format}`", source.format.span, *(did_you_mean(source.format.name, SOURCE_FORMATS) or (f"the formats are {known}",)))
+
+
+def _fixed_part(pattern: str) -> str:
+    """A glob up to its first wildcard: where it looks."""
+    kept: list[str] = []
+    for part in pattern.split("/"):
+        if any(char in part for char in "*?["):
+            break
+        kept.append(part)
+    return "/".join(kept) or ("/" if pattern.startswith("/") else ".")
+
+
+def corpus(source: ast.Source, module: Module, params: dict[str, Const], problems: list[Diagnostic]) -> plan.Corpus:
+    """A declared source as the plan has it."""
+    found: list[Diagnostic] = []
+    scope = Scope(params=params, windows=False)
+    turn = ExprChecker(found.append, scope.at(Level.TURN))
+    run = ExprChecker(found.append, Scope(params=params, windows=False, frozen=_BEFORE_SUCCESS))
+    made = plan.Corpus(
+        name=source.name.name,
+        path=tuple(text.value for text in source.path),
+        format=None if source.format is None or source.format.name == "auto" else source.format.name,
+        tools_from=source.tools_from.value if source.tools_from else None,
+        system=source.system.value if source.system else None,
+        system_from=source.system_from.value if source.system_from else None,
+        domain=source.domain.value if isinstance(source.domain, ast.Text) else None,
+        domain_from_path=_from_path(source.domain, found),
+        model=source.model.value if isinstance(source.model, ast.Text) else None,
+        model_from_path=_from_path(source.model, found),
+        error_when=turn.condition(source.error_when) if source.error_when is not None else None,
+        success_when=run.condition(source.success_when) if source.success_when is not None else None,
+        license=source.license.value if source.license else None,
+        base=str(module.folder),
+        span=source.span,
+        source=module.parsed.source,
+    )
+    problems.extend(d.at(module.parsed.source) for d in found)
+    return made
+
+
+def _from_path(setting: ast.Text | ast.FromPath | None, found: list[Diagnostic]) -> str | None:
+    if not isinstance(setting, ast.FromPath):
+        return None
+    check_pattern(found.append, setting.pattern)
+    return setting.pattern.value
+
+
+# ---- parameters ----
+
+
+def params_of(program: Program, given: dict[str, str], problems: list[Diagnostic]) -> dict[str, Const]:
+    """Every parameter's value. Raises CuratecError (C0418) for a `-D` that names none or does not fit."""
+    params: dict[str, Const] = {}
+    for module, declaration in _declarations(program):
+        if not isinstance(declaration, ast.Param):
+            continue
+        name = declaration.name
+        if name.name in TRAJECTORY:
+            problems.append(Diagnostic("C0208", f"`{name}` is a field of trajectories", name.span, "", ("choose another name",), source=module.parsed.source))
+        value = _literal(declaration.value)
+        wrong = _fits(declaration, value)
+        if wrong:
+            problems.append(Diagnostic("C0310", wrong, declaration.value.span, "", ("choose a value inside, or widen the range",), source=module.parsed.source))
+        if name.name in given:
+            value = _override(declaration, given[name.name])
+        params[name.name] = value
+    for name_text in given.keys() - params.keys():
+        raise CuratecError.of("C0418", f"`-D {name_text}=…`: there is no such parameter", help=did_you_mean(name_text, params) or (f"parameters: {', '.join(params) or 'none'}",))
+    return params
+
+
+def _literal(value: ast.Literal_) -> Const:
+    match value:
+        case ast.Number():
+            amount = value.amount
+            return Const(amount, Type.FLOAT if isinstance(amount, float) else Type.INT)
+        case ast.Flag():
+            return Const(value.value, Type.BOOL)
+        case ast.Text() | ast.Word():
+            return Const(value.value, Type.TEXT)
+
+
+def _fits(param: ast.Param, value: Const) -> str | None:
+    """What is wrong with a value, or None."""
+    if param.range is not None:
+        low, high = param.range.low.amount, param.range.high.amount
+        if low > high:
+            return f"the range {low:g} .. {high:g} holds nothing"
+        if not value.type.is_number:
+            return "a parameter with a range is a number"
+        assert isinstance(value.value, (int, float))
+        if not low <= value.value <= high:
+            return f"{value.value:g} is outside {low:g} .. {high:g}"
+        return None
+    assert param.choices is not None
+    choices = [_literal(choice).value for choice in param.choices.values]
+    return None if value.value in choices else f"`{value.value}` is none of {', '.join(map(str, choices))}"
+
+
+def _override(param: ast.Param, text: str) -> Const:
+    """`-D n=v`: read as the declared value's type is."""
+    declared = _literal(param.value)
+    value = _read_as(declared.type, text, whole=param.range is not None and _whole_range(param))
+    wrong = "this does not read as its type" if value is None else _fits(param, value)
+    if wrong or value is None:
+        raise CuratecError.of("C0418", f"`-D {param.name}={text}`: {wrong}", help=f"`{param.name}` is {declared.type}, declared as {_shown_range(param)}")
+    return value
+
+
+def _whole_range(param: ast.Param) -> bool:
+    assert param.range is not None
+    return all(isinstance(n.amount, int) for n in (param.range.low, param.range.high))
+
+
+def _read_as(type_: Type, text: str, *, whole: bool) -> Const | None:
+    if type_ is Type.BOOL:
+        return Const(text == "true", Type.BOOL) if text in ("true", "false") else None
+    if type_ is Type.TEXT:
+        return Const(text, Type.TEXT)
+    percent = text.endswith("%")
+    try:
+        number = float(text.rstrip("%").replace("_", ""))
+    except ValueError:
+        return None
+    number = number / 100 if percent else number
+    if number != number or number in (float("inf"), float("-inf")):
+        return None
+    if type_ is Type.INT and whole:
+        return Const(int(number), Type.INT) if number == int(number) else None
+    return Const(number, Type.FLOAT)
+
+
+def _shown_range(param: ast.Param) -> str:
+    if param.range is not None:
+        return f"in {param.range.low.amount:g} .. {param.range.high.amount:g}"
+    assert param.choices is not None
+    return "in {" + ", ".join(str(_literal(c).value) for c in param.choices.values) + "}"
+
+
+# ---- not available yet ----
+
+
+def later_declarations(program: Program) -> Iterator[Diagnostic]:
+    """A warning for each declaration that this version only reads."""
+    for module, declaration in _declarations(program):
+        what = _LATER.get(type(declaration))
+        if what is not None:
+            name = getattr(declaration, "name", None) or getattr(declaration, "function", None)
+            assert isinstance(name, Name)
+            yield Diagnostic(
+                "C0501",
+                f"{what} is not available yet",
+                name.span,
+                "",
+                ("this version parses and formats it; nothing else",),
+                severity="warning",
+                source=module.parsed.source,
+            )

@@ -1,0 +1,254 @@
+"""A strategy as a whole: order of steps, branches, sinks, expectations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from curatec.compiler import plan
+from curatec.compiler.check_declarations import Sites, corpus
+from curatec.compiler.check_expect import ExpectChecker
+from curatec.compiler.check_expr import ExprChecker, Report
+from curatec.compiler.check_sinks import SinkChecker
+from curatec.compiler.check_steps import Declared, StepChecker, statement_text
+from curatec.compiler.core import Const, Core
+from curatec.compiler.lints import always_true, never_true, speaks_of_outcome
+from curatec.compiler.scope import Scope
+from curatec.dsl import ast
+from curatec.dsl.diagnostics import Diagnostic, did_you_mean
+from curatec.dsl.nodes import Name
+from curatec.dsl.source import Source, Span
+
+SINKS = ("sft", "rl", "memory", "preference")
+_SHARED_ONLY = (ast.From, ast.Split, ast.Render, ast.View, ast.Join)
+
+
+@dataclass
+class StrategyChecker:
+    """Checks one strategy; nothing of it is kept between two."""
+
+    report: Report
+    declared: Declared
+    params: dict[str, Const]
+    source: Source
+    sites: Sites
+    labels: dict[str, Span] = field(default_factory=dict)
+    scopes: dict[str, Scope] = field(default_factory=dict)  # at the end of shared, stages and sinks
+
+    def error(self, code: str, message: str, span: Span, *help: str) -> None:  # noqa: A002
+        self.report(Diagnostic(code, message, span, "", help))
+
+    def check(self, strategy: ast.Strategy, *, evolved: bool) -> plan.Plan | None:
+        scope = Scope(params=self.params, unjoined=frozenset(self.declared.tables), signals=evolved)
+        corpora = self._from(strategy)
+        steps = self._steps(scope, "shared")
+        shared: list[plan.Step] = []
+        branches: dict[str, tuple[StepChecker, list[plan.Step]]] = {}
+        stages: list[plan.Branch] = []
+        sinks: list[plan.Branch] = []
+        expects: list[ast.Expect] = []
+        emitted: Span | None = None
+        for item in strategy.body:
+            match item:
+                case ast.Expect():
+                    expects.append(item)
+                case ast.Stage():
+                    emitted = emitted or item.span
+                    self._stage(item, steps, branches, stages)
+                case ast.Sink():
+                    emitted = emitted or item.span
+                    expects.extend(step for step in item.steps if isinstance(step, ast.Expect))
+                    self._sink(item, steps, branches, sinks)
+                case ast.From():
+                    pass
+                case _:
+                    if emitted is not None:
+                        self.error("C0407", "a shared step stands after a sink or stage", item.span, "move it above them, or into the sink")
+                    self._position(item, strategy)
+                    shared.extend(self._one(steps, item))
+        if not any(isinstance(item, ast.Sink) for item in strategy.body):
+            self.error("C0410", f"strategy `{strategy.name}` emits nothing", strategy.name.span, "add a sink: `emit sft { loss on assistant }`")
+        self.scopes["shared"] = steps.scope
+        expectations = self._expectations(expects, sinks)
+        self._lint_outcome(strategy, shared, sinks, stages)
+        return plan.Plan(
+            strategy.name.name,
+            corpora,
+            tuple(shared),
+            tuple(stages),
+            tuple(sinks),
+            expectations,
+            tuple((name, str(const.value)) for name, const in sorted(self.params.items())),
+            tuple(sorted(steps.scope.derived.items())),
+        )
+
+    # ---- from ----
+
+    def _from(self, strategy: ast.Strategy) -> tuple[plan.Corpus, ...]:
+        froms = [item for item in strategy.body if isinstance(item, ast.From)]
+        if not froms:
+            self.error("C0410", f"strategy `{strategy.name}` has no `from`", strategy.name.span, "begin it with `from SOURCE`")
+            return ()
+        for extra in froms[1:]:
+            self.error("C0406", "`from` stands twice", extra.span, "name all sources in one: `from a, b`")
+        first = next(item for item in strategy.body if not isinstance(item, ast.Expect))
+        if first is not froms[0]:
+            self.error("C0406", "`from` comes first", froms[0].span, "move it to the top of the strategy")
+        corpora: list[plan.Corpus] = []
+        for name in froms[0].sources:
+            corpora.extend(self._source(name))
+        repeated = {n.name for n in froms[0].sources if [m.name for m in froms[0].sources].count(n.name) > 1}
+        for again in repeated:
+            self.error("C0202", f"source `{again}` is named twice", froms[0].span, "name it once")
+        return tuple(corpora)
+
+    def _source(self, name: Name) -> list[plan.Corpus]:
+        if name.name in self.declared.syntheses:
+            self.error("C0501", f"`from {name}`: a `synthesis` is not available yet", name.span)
+            return []
+        if name.name not in self.sites:
+            words = [*self.declared.sources, *self.declared.syntheses]
+            listed = (f"declared: {', '.join(words)}",) if words else ('declare one: `source runs { path "runs/*.jsonl" }`',)
+            self.error("C0201", f"no source is called `{name}`", name.span, *(did_you_mean(name.name, words) or listed))
+            return []
+        declaration, module = self.sites[name.name]
+        found: list[Diagnostic] = []
+        made = corpus(declaration, module, self.params, found)
+        for problem in found:
+            self.report(problem)
+        return [made]
+
+    # ---- steps and branches ----
+
+    def _steps(self, scope: Scope, place: str) -> StepChecker:
+        return StepChecker(self.report, scope, self.declared, self.source, place, self.labels, families=self._families)
+
+    def _families(self, scope: Scope) -> tuple[tuple[str, Core], ...]:
+        """Families are asked before `failure` exists; they may use what the strategy derived before."""
+        found = []
+        for family in self.declared.failures:
+            checker = ExprChecker(self.report, replace(scope, tagged=False, windows=False))
+            found.append((family.name.name, checker.condition(family.when)))
+        return tuple(found)
+
+    def _one(self, steps: StepChecker, item: ast.Statement) -> list[plan.Step]:
+        made = steps.check(item)
+        if made is None:
+            return []
+        if isinstance(made.operation, plan.Filter) and isinstance(item, ast.Filter):
+            self._lint_filter(made.operation, item)
+        return [made]
+
+    def _lint_filter(self, operation: plan.Filter, item: ast.Filter) -> None:
+        nothing = never_true(operation.where) if operation.verb == "keep" else always_true(operation.where)
+        if nothing:
+            self.report(Diagnostic("C0401", "this filter keeps nothing", item.where.span, "no row can pass", ("check the bounds",), severity="warning"))
+
+    def _position(self, item: ast.Statement, strategy: ast.Strategy) -> None:
+        """`split` is preceded only by `from`, `join` and `derive`, and stands once."""
+        if not isinstance(item, ast.Split):
+            return
+        before = strategy.body[: strategy.body.index(item)]
+        wrong = next((b for b in before if not isinstance(b, (ast.From, ast.Join, ast.Derive, ast.Expect))), None)
+        if isinstance(wrong, ast.Split):
+            self.error("C0406", "`split` stands twice", item.span, "one split holds for every sink")
+        elif wrong is not None:
+            self.error("C0406", "`split` comes before every filter", item.span, "move it up, right after `from`, so that a filter never moves a task")
+
+    def _stage(
+        self,
+        stage: ast.Stage,
+        shared: StepChecker,
+        branches: dict[str, tuple[StepChecker, list[plan.Step]]],
+        stages: list[plan.Branch],
+    ) -> None:
+        name = stage.name.name
+        if name in branches or name in SINKS or name == "shared":
+            self.error("C0202", f"stage `{name}` is declared twice" if name in branches else f"`{name}` is taken", stage.name.span, "choose another name")
+            return
+        base = self._base(stage.base, branches, may_be_shared=True)
+        steps = self._branch(base, shared, branches, "stage")
+        made = [step for item in stage.steps for step in self._inner(steps, item)]
+        branches[name] = (steps, made)
+        self.scopes[name] = steps.scope
+        stages.append(plan.Branch(name, base, tuple(made)))
+
+    def _base(self, base: Name | None, branches: dict[str, tuple[StepChecker, list[plan.Step]]], *, may_be_shared: bool) -> str | None:
+        if base is None or (may_be_shared and base.name == "shared"):
+            return None
+        if base.name not in branches:
+            words = [*branches, "shared"]
+            self.error("C0214", f"no stage is called `{base}`", base.span, *(did_you_mean(base.name, words) or ("`shared` is the shared rows",)))
+            return None
+        return base.name
+
+    def _branch(self, base: str | None, shared: StepChecker, branches: dict[str, tuple[StepChecker, list[plan.Step]]], place: str) -> StepChecker:
+        start = branches[base][0] if base is not None else shared
+        steps = self._steps(start.scope, place)
+        steps.decomposed = start.decomposed
+        return steps
+
+    def _inner(self, steps: StepChecker, item: ast.Statement) -> list[plan.Step]:
+        if isinstance(item, ast.Expect):
+            return []
+        if isinstance(item, _SHARED_ONLY):
+            word = str(getattr(item, "kind", ""))
+            self.error("C0406", f"`{word}` is a shared step", item.span, "move it above the first `emit`")
+            return []
+        return self._one(steps, item)
+
+    def _sink(
+        self,
+        sink: ast.Sink,
+        shared: StepChecker,
+        branches: dict[str, tuple[StepChecker, list[plan.Step]]],
+        sinks: list[plan.Branch],
+    ) -> None:
+        name = sink.name.name
+        if name not in SINKS:
+            known = ", ".join(f"`{s}`" for s in SINKS)
+            self.error("C0213", f"nothing is emitted as `{name}`", sink.name.span, *(did_you_mean(name, SINKS) or (f"the sinks are {known}",)))
+            return
+        if any(made.name == name for made in sinks):
+            self.error("C0202", f"`emit {name}` stands twice", sink.name.span, "put both into one sink")
+            return
+        base = self._base(sink.base, branches, may_be_shared=True)
+        steps = self._branch(base, shared, branches, name)
+        made = [step for item in sink.steps for step in self._inner(steps, item)]
+        target = SinkChecker(steps, sink).target()
+        self.scopes[name] = steps.scope
+        sinks.append(plan.Branch(name, base, tuple(made), target))
+
+    # ---- expectations and lints ----
+
+    def _expectations(self, expects: list[ast.Expect], sinks: list[plan.Branch]) -> tuple[plan.Expectation, ...]:
+        scopes = {name: self.scopes[name] for name in ("shared", *(s.name for s in sinks))}
+        checker = ExpectChecker(self.report, scopes)
+        made: list[plan.Expectation] = []
+        for n, expect in enumerate(expects, 1):
+            condition = checker.condition(expect.condition)
+            label = expect.label.name if expect.label is not None else f"expect_{n}"
+            if expect.label is not None and label in self.labels:
+                self.error("C0207", f"label `{label}` is used twice", expect.label.span, "choose another one")
+            self.labels[label] = expect.span
+            if condition is not None:
+                made.append(plan.Expectation(condition, label, statement_text(expect), expect.because, expect.span, self.source))
+        return tuple(made)
+
+    def _lint_outcome(self, strategy: ast.Strategy, shared: list[plan.Step], sinks: list[plan.Branch], stages: list[plan.Branch]) -> None:
+        sft = next((s for s in sinks if s.name == "sft"), None)
+        if sft is None:
+            return
+        bases = {stage.name: stage for stage in stages}
+        steps = [*shared, *sft.steps]
+        base = sft.base
+        while base is not None:
+            steps += bases[base].steps
+            base = bases[base].base
+        asked = any(isinstance(s.operation, plan.Filter) and speaks_of_outcome(s.operation.where) for s in steps)
+        loss = sft.target.loss if isinstance(sft.target, plan.Sft) else plan.Loss()
+        asked = asked or any(c is not None and speaks_of_outcome(c) for c in (loss.where, loss.weight))
+        if not asked:
+            at = next(i for i in strategy.body if isinstance(i, ast.Sink) and i.name.name == "sft")
+            self.report(
+                Diagnostic("C0403", "failed runs are trained on as well", at.name.span, "no step asks how a run ended", ("add a filter such as `winners: keep where success`",), severity="warning")
+            )

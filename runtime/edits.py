@@ -1,0 +1,192 @@
+"""Steps inside trajectories: turns kept, dropped or set, and tools shown (semantics 7, 9).
+
+All predicates see the turns as before the step; one pass over each part; a call and its result live and die together.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+import xxhash
+
+from curatec.compiler import plan
+from curatec.compiler.frames import Frames
+from curatec.compiler.types import Level
+from curatec.runtime.state import State, Turns
+from curatec.runtime.step import Place, apply
+
+_ROLE = pl.col("role").cast(pl.String)
+
+
+@apply.register
+def _(operation: plan.TurnsFilter, state: State, place: Place) -> State:
+    files = list(state.turns.files)
+    edited = 0
+    for part, frames in state.batches():
+        true = frames.mask(operation.where, Level.TURN)
+        gone = ~true if operation.verb == "keep" else true
+        turns = frames.turns.with_columns(gone=gone)
+        turns = _repaired(turns) if operation.repair else _unharmed(turns, frames, place)
+        edited += _log_dropped(turns, frames, place)
+        files[part] = _write(turns.filter(~pl.col("gone")), place, part)
+    after = state.edited(Turns(tuple(files)))
+    place.count(state, after, edited=edited)
+    return after
+
+
+def _unharmed(turns: pl.DataFrame, frames: Frames, place: Place) -> pl.DataFrame:
+    """The turns, unless a call would lose its result or a result its call: then an error that names the first."""
+    harmed = _orphans(turns)
+    if harmed.is_empty():
+        return turns
+    first = harmed.sort("run", "turn").row(0, named=True)
+    what = "a result without its call" if first["role"] == "tool" else "a call without its result"
+    raise place.fail(
+        "C0610",
+        f"this step leaves {what}: turn {first['turn']} of `{frames.runs['id'][first['run']]}`",
+        "add `repair` to remove the other half as well, or keep both",
+    )
+
+
+def _links(turns: pl.DataFrame) -> pl.DataFrame:
+    """One row a call with a result: (run, turn, result_turn) and whether either is gone."""
+    calls = turns.select("run", "turn", "gone", "calls").explode("calls", empty_as_null=False, keep_nulls=False)
+    calls = calls.unnest("calls").select("run", "turn", call_gone="gone", result_turn="result_turn").drop_nulls("result_turn")
+    results = turns.select("run", result_turn="turn", result_gone="gone")
+    return calls.join(results, on=["run", "result_turn"], how="inner", maintain_order="left")
+
+
+def _orphans(turns: pl.DataFrame) -> pl.DataFrame:
+    links = _links(turns)
+    lone_calls = links.filter(pl.col("result_gone") & ~pl.col("call_gone")).select("run", "turn", role=pl.lit("assistant"))
+    lone_results = links.filter(pl.col("call_gone") & ~pl.col("result_gone")).select(
+        "run", turn="result_turn", role=pl.lit("tool")
+    )
+    return pl.concat([lone_calls, lone_results])
+
+
+def _repaired(turns: pl.DataFrame) -> pl.DataFrame:
+    """Removes the other half of each pair, then assistant turns that are left with nothing to say."""
+    links = _links(turns)
+    results = links.filter(pl.col("call_gone")).select("run", turn="result_turn", pair=pl.lit(True)).unique()
+    turns = turns.join(results, on=["run", "turn"], how="left", maintain_order="left")
+    turns = turns.with_columns(gone=pl.col("gone") | pl.col("pair").fill_null(False)).drop("pair")
+    lost = {(r["run"], r["turn"], r["result_turn"]) for r in links.filter(pl.col("result_gone") & ~pl.col("call_gone")).iter_rows(named=True)}
+    if not lost:
+        return turns
+    return _without_calls(turns, lost)
+
+
+def _without_calls(turns: pl.DataFrame, lost: set[tuple[int, int, int]]) -> pl.DataFrame:
+    """Calls whose result went go as well; what is left is numbered anew."""
+    touched = {(run, turn) for run, turn, _ in lost}
+    calls: list[Any] = []
+    silent: list[bool] = []
+    renumber: dict[tuple[int, int], int] = {}
+    for row in turns.select("run", "turn", "calls", "content").iter_rows(named=True):
+        kept = row["calls"]
+        if (row["run"], row["turn"]) in touched:
+            kept = [c for c in kept if (row["run"], row["turn"], c["result_turn"]) not in lost]
+            renumber |= {(row["run"], c["result_turn"]): i for i, c in enumerate(kept) if c["result_turn"] is not None}
+        calls.append(kept)
+        silent.append(not kept and bool(row["calls"]) and not row["content"])
+    index = [renumber.get((run, turn), old) for run, turn, old in turns.select("run", "turn", "call_index").iter_rows()]
+    return turns.with_columns(
+        pl.Series("calls", calls, dtype=turns.schema["calls"]),
+        pl.Series("call_index", index, dtype=pl.Int32),
+        gone=pl.col("gone") | pl.Series(silent, dtype=pl.Boolean),
+    )
+
+
+def _log_dropped(turns: pl.DataFrame, frames: Frames, place: Place) -> int:
+    gone = turns.filter("gone")
+    place.ledger.add(
+        frames.runs["id"].gather(gone["run"]), "dropped", turn=gone["turn"], reason=place.step.because, n=1, **place.common()
+    )
+    return gone.height
+
+
+def _write(turns: pl.DataFrame, place: Place, part: int) -> Path:
+    target = place.scratch / f"part-{part}-step-{place.position}-{place.sink or 'shared'}.arrow"
+    kept = [name for name in turns.columns if name not in ("run", "index", "gone")]
+    turns.select(kept).write_ipc(target, compression="uncompressed")
+    return target
+
+
+@apply.register
+def _(operation: plan.TurnsSet, state: State, place: Place) -> State:
+    files = list(state.turns.files)
+    edited = 0
+    for part, frames in state.batches():
+        value = frames.series(operation.value, Level.TURN)
+        old = frames.turns[operation.field]
+        chosen = pl.repeat(True, len(old), dtype=pl.Boolean, eager=True) if operation.where is None else frames.mask(operation.where, Level.TURN)
+        changed = chosen & value.ne_missing(old)
+        new = frames.turns.with_columns(
+            pl.when(changed).then(pl.lit(value)).otherwise(pl.col(operation.field)).alias(operation.field),
+            edited=pl.col("edited") | changed,
+        )
+        if operation.field == "content":
+            kind = pl.when(pl.lit(value).is_null()).then(pl.lit("null")).otherwise(pl.lit("text"))
+            new = new.with_columns(
+                content_kind=pl.when(changed).then(kind).otherwise(pl.col("content_kind").cast(pl.String)).cast(frames.turns.schema["content_kind"])
+            )
+        turns = frames.turns.filter(changed)
+        place.ledger.add(
+            frames.runs["id"].gather(turns["run"]), "edited", turn=turns["turn"], reason=place.step.because, key=operation.field, n=1, **place.common()
+        )
+        edited += turns.height
+        files[part] = _write(new, place, part)
+    after = state.edited(Turns(tuple(files)))
+    place.count(state, after, edited=edited)
+    return after
+
+
+@apply.register
+def _(operation: plan.ToolsFilter, state: State, place: Place) -> State:
+    toolsets = dict(state.toolsets)
+    pieces: list[pl.Series] = []
+    edited = 0
+    for _, frames in state.batches():
+        true = frames.mask(operation.where, Level.TOOL)
+        kept = frames.tools.filter(true if operation.verb == "keep" else ~true)
+        names = _pruned(frames, kept, toolsets)
+        changed = names.ne_missing(frames.runs["toolset"])
+        removed = frames.tools.height - kept.height
+        place.ledger.add(frames.runs.filter(changed)["id"], "edited", key="tools", reason=place.step.because, n=_removed(frames, kept).filter(changed), **place.common())
+        edited += removed
+        pieces.append(names)
+    after = state.with_column("toolset", pl.concat(pieces)) if pieces else state
+    after = State(after.rows, after.turns, toolsets, after.arg_paths, after.known, after.order, after.descending)
+    place.count(state, after, edited=edited)
+    return after
+
+
+def _removed(frames: Frames, kept: pl.DataFrame) -> pl.Series:
+    shown = frames.tools.group_by("run").len("shown").join(kept.group_by("run").len("kept"), on="run", how="left")
+    base = pl.DataFrame({"run": pl.int_range(frames.runs.height, dtype=pl.UInt32, eager=True)})
+    found = base.join(shown, on="run", how="left", maintain_order="left")
+    return found.select(n=pl.col("shown").fill_null(0).cast(pl.Int64) - pl.col("kept").fill_null(0).cast(pl.Int64))["n"]
+
+
+def _pruned(frames: Frames, kept: pl.DataFrame, toolsets: dict[str, str]) -> pl.Series:
+    """The hash of what is left of each run's tools; new lists are added to `toolsets`."""
+    positions = dict(kept.group_by("run", maintain_order=True).agg("position").iter_rows())
+    names: list[str | None] = []
+    made: dict[tuple[str, tuple[int, ...]], str] = {}
+    for run, name in enumerate(frames.runs["toolset"]):
+        if name is None:
+            names.append(None)
+            continue
+        wanted = tuple(positions.get(run, ()))
+        if (name, wanted) not in made:
+            tools = orjson.loads(toolsets[name])
+            text = orjson.dumps([tools[i] for i in wanted]).decode()
+            key = name if len(wanted) == len(tools) else xxhash.xxh3_128_hexdigest(text.encode())
+            toolsets.setdefault(key, text)
+            made[name, wanted] = key
+        names.append(made[name, wanted])
+    return pl.Series("toolset", names, dtype=pl.String)

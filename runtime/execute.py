@@ -1,0 +1,118 @@
+"""Runs a plan: `from`, shared steps, stages, sinks' steps. What comes out is still canonical rows; sinks write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curatec.compiler import plan
+from curatec.compiler.core import Apply, Column, Const, Core, Quantifier, Window
+from curatec.compiler.core import Path as JsonPathOf
+from curatec.runtime import edits, filters
+from curatec.runtime.corpus import Input, Loaded, load
+from curatec.runtime.ledger import Ledger
+from curatec.runtime.state import State
+from curatec.runtime.step import Place, run
+
+_CORE = (Apply, Column, Const, JsonPathOf, Quantifier, Window)
+REGISTERED = (edits, filters)
+
+
+@dataclass(frozen=True)
+class Executed:
+    """`ends` is the state at the end of each stage and sink; `shared` that of the shared steps."""
+
+    plan: plan.Plan
+    loaded: Loaded
+    start: State  # at `from`, after `--limit`
+    shared: State
+    ends: dict[str, State]
+    ledger: Ledger
+
+
+def execute(
+    whole: plan.Plan,
+    inputs: Sequence[Input],
+    scratch: Path,
+    *,
+    limit: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Executed:
+    """Run a plan over parsed inputs. `scratch` takes spilled turns; `limit` keeps the lowest ids (semantics 32)."""
+    loaded = load(inputs, list(expressions(whole)), scratch)
+    start = _limited(loaded.state, limit)
+    ledger = Ledger()
+    tell = progress or (lambda label: None)
+    after_shared = [core for branch in (*whole.stages, *whole.sinks) for core in _until_edit(branch.steps)]
+    shared = _run(start, whole.shared, 0, None, ledger, scratch, after_shared, tell)
+    ends: dict[str, State] = {}
+    position = len(whole.shared)
+    for branch in (*whole.stages, *whole.sinks):
+        base = ends[branch.base] if branch.base is not None else shared
+        ends[branch.name] = _run(base, branch.steps, position, branch.name, ledger, scratch, (), tell)
+        position += len(branch.steps)
+    return Executed(whole, loaded, start, shared, ends, ledger)
+
+
+def _limited(state: State, limit: int | None) -> State:
+    if limit is None or state.rows.height <= limit:
+        return state
+    lowest = state.rows.sort("digest", "id")["id"].head(limit)
+    return state.keep(state.rows["id"].is_in(lowest.implode()))
+
+
+def _run(
+    state: State,
+    steps: Sequence[plan.Step],
+    position: int,
+    sink: str | None,
+    ledger: Ledger,
+    scratch: Path,
+    beyond: Sequence[Core],
+    tell: Callable[[str], None],
+) -> State:
+    for i, step in enumerate(steps):
+        tell(step.label)
+        rest = steps[i + 1 :]
+        ahead = [*_until_edit(rest), *(beyond if not any(_edits(s) for s in rest) else ())]
+        state = run(state, Place(step, position + i, sink, ledger, scratch, tuple(ahead)))
+    return state
+
+
+def _edits(step: plan.Step) -> bool:
+    return isinstance(step.operation, (plan.TurnsFilter, plan.TurnsSet))
+
+
+def _until_edit(steps: Sequence[plan.Step]) -> list[Core]:
+    """Trajectory-level expressions of the steps before the first one that edits turns."""
+    found: list[Core] = []
+    for step in steps:
+        if _edits(step):
+            break
+        if not isinstance(step.operation, plan.ToolsFilter):
+            found.extend(expressions(step.operation))
+    return found
+
+
+def expressions(node: Any) -> Iterator[Core]:
+    """The outermost expressions anywhere below a plan node."""
+    if isinstance(node, _CORE):
+        yield node
+    elif isinstance(node, tuple):
+        for item in node:
+            yield from expressions(item)
+    elif is_dataclass(node) and not isinstance(node, type):
+        for f in fields(node):
+            if f.name not in ("span", "source"):
+                yield from expressions(getattr(node, f.name))
+
+
+def sorted_rows(state: State) -> pl.DataFrame:
+    """Rows in the order in which a sink writes them: `sort by`, else by task; then by id (semantics 13)."""
+    keys = [*state.order, *(() if state.order else ("task",)), "id"]
+    descending = [*state.descending, *(() if state.order else (False,)), False]
+    return state.rows.sort(keys, descending=descending, nulls_last=True)

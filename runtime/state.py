@@ -1,0 +1,125 @@
+"""Where a strategy stands between two steps: narrow rows in memory, turns on disk in parts.
+
+`rows` has one row a trajectory, sorted by (part, row): facts, derived columns, measured expressions. What compares
+rows works on it alone. Turns are read part by part, only for the rows that are left, and are written again only by
+steps that edit them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import polars as pl
+
+from curatec.compiler.core import Core
+from curatec.compiler.frames import Frames
+from curatec.compiler.json_path import JsonPath
+from curatec.compiler.passes import needs_turns
+from curatec.compiler.core import Window, children
+
+PLACE = ("part", "row")
+
+
+@dataclass(frozen=True)
+class Turns:
+    """The turns of each part, as they are now. A part is a parquet file or an Arrow one with the columns of TURNS,
+    plus `edited` (whether a step changed the turn)."""
+
+    files: tuple[Path, ...]
+
+    def load(self, part: int, rows: pl.Series) -> pl.DataFrame:
+        """The turns of some trajectories of one part, sorted by (row, turn)."""
+        file = self.files[part]
+        scan = pl.scan_ipc(file) if file.suffix == ".arrow" else pl.scan_parquet(file)
+        turns = scan.collect()
+        if "edited" not in turns.columns:
+            turns = turns.with_columns(edited=pl.lit(False))
+        wanted = pl.DataFrame({"row": rows})
+        return turns.join(wanted, on="row", how="semi", maintain_order="left")
+
+
+@dataclass(frozen=True)
+class State:
+    """Immutable: each step gives a new one, so that sinks can start from the same rows."""
+
+    rows: pl.DataFrame
+    turns: Turns
+    toolsets: dict[str, str]  # hash → tools_json; `rows.toolset` names one
+    arg_paths: tuple[JsonPath, ...] = ()
+    known: Mapping[Core, str] = field(default_factory=dict)  # measured expressions → their column in `rows`
+    order: tuple[str, ...] = ()  # columns that `sort by` left, most significant first
+    descending: tuple[bool, ...] = ()
+
+    # ---- rows ----
+
+    def keep(self, mask: pl.Series) -> State:
+        return replace(self, rows=self.rows.filter(mask))
+
+    def with_column(self, name: str, values: pl.Series) -> State:
+        return replace(self, rows=self.rows.with_columns(values.alias(name)))
+
+    def edited(self, turns: Turns) -> State:
+        """New turns: what was measured on the old ones is forgotten."""
+        rows = self.rows.drop([name for name in self.known.values() if name not in self.order])
+        return replace(self, turns=turns, rows=rows, known={})
+
+    # ---- values ----
+
+    def batches(self) -> Iterator[tuple[int, Frames]]:
+        """One `Frames` for each part that still has rows, in order of parts."""
+        for part, rows in _by_part(self.rows):
+            yield part, self.frames(rows, self.turns.load(part, rows["row"]))
+
+    def frames(self, rows: pl.DataFrame, turns: pl.DataFrame | None = None) -> Frames:
+        return Frames(rows, turns, toolsets=self.toolsets, known=self.known, paths=self.arg_paths)
+
+    def measured(self, cores: Sequence[Core], ahead: Sequence[Core] = ()) -> State:
+        """Has a column for all that `cores` read from turns. `ahead`: what later steps will ask for, measured in the
+        same pass where it can be already."""
+        wanted = [m for core in cores for m in measures(core) if m not in self.known]
+        if not wanted:
+            return self
+        wanted += [m for core in ahead for m in measures(core) if m not in self.known and self._computable(m)]
+        wanted = list(dict.fromkeys(wanted))
+        pieces = [[frames.series(core) for core in wanted] for _, frames in self.batches()]
+        names = {core: f"measure:{len(self.known) + i}:{id(self)}" for i, core in enumerate(wanted)}
+        if pieces:
+            columns = [pl.concat([piece[i] for piece in pieces]).alias(names[core]) for i, core in enumerate(wanted)]
+            rows = self.rows.with_columns(columns)
+        else:
+            rows = self.rows.with_columns(pl.lit(None).alias(name) for name in names.values())
+        return replace(self, rows=rows, known={**self.known, **names})
+
+    def _computable(self, core: Core) -> bool:
+        """Whether everything that it reads of the trajectory exists already (a later `derive` may not)."""
+        from curatec.compiler.content import TRAJECTORY_CONTENT
+        from curatec.compiler.core import columns
+        from curatec.compiler.types import Level
+
+        return all(name in self.rows.columns or name in TRAJECTORY_CONTENT or name == "meta" for name in columns(core, Level.TRAJECTORY))
+
+    def values(self, cores: Sequence[Core], ahead: Sequence[Core] = ()) -> tuple[State, list[pl.Series]]:
+        """The state with what had to be measured, and one value for each row and expression."""
+        state = self.measured(cores, ahead)
+        frames = state.frames(state.rows)
+        return state, [frames.series(core) for core in cores]
+
+
+def _by_part(rows: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    for key, group in rows.partition_by("part", as_dict=True, maintain_order=True).items():
+        yield int(key[0]), group
+
+
+def measures(core: Core) -> list[Core]:
+    """The largest parts of a trajectory-level expression that read turns and compare no rows."""
+    if not needs_turns(core):
+        return []
+    if not _compares(core):
+        return [core]
+    return [m for child in children(core) for m in measures(child)]
+
+
+def _compares(core: Core) -> bool:
+    return isinstance(core, Window) or any(_compares(child) for child in children(core))

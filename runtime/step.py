@@ -1,0 +1,55 @@
+"""One step at its place: what every operation's function gets, and the table that they register in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from pathlib import Path
+
+import polars as pl
+
+from curatec.compiler import plan
+from curatec.compiler.core import Core
+from curatec.dsl.diagnostics import CuratecError, Diagnostic
+from curatec.runtime.ledger import Ledger, counted
+from curatec.runtime.state import State
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a step runs. `ahead` is what later steps will read from turns; `scratch` takes edited turns."""
+
+    step: plan.Step
+    position: int
+    sink: str | None
+    ledger: Ledger
+    scratch: Path
+    ahead: tuple[Core, ...] = ()
+
+    def drop(self, ids: pl.Series, **columns: object) -> None:
+        self.ledger.add(ids, "dropped", **{"reason": self.step.because, **self.common(), **columns})
+
+    def common(self) -> dict[str, object]:
+        return {"sink": self.sink, "step": self.position, "label": self.step.label}
+
+    def count(self, before: State, after: State, *, edited: int = 0, predicate_null: int = 0, null_key: int = 0) -> None:
+        made = counted(self.step, self.sink, self.position, before.rows.height, after.rows.height)
+        self.ledger.count(replace(made, edited=edited, predicate_null=predicate_null, null_key=null_key))
+
+    def fail(self, code: str, message: str, *help: str) -> CuratecError:  # noqa: A002
+        return CuratecError([Diagnostic(code, message, self.step.span, f"step `{self.step.label}`", help, source=self.step.source)])
+
+
+def run(state: State, place: Place) -> State:
+    """One step; numbers that do not fit become a diagnostic at the step."""
+    try:
+        return apply(place.step.operation, state, place)
+    except pl.exceptions.InvalidOperationError as error:
+        if "conversion" not in str(error):
+            raise
+        raise place.fail("C0608", "a number of this step does not fit in 64 bits", "bring it into range, for example with `least(x, …)`") from None
+
+
+@singledispatch
+def apply(operation: object, state: State, place: Place) -> State:
+    raise AssertionError(operation)
