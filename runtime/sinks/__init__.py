@@ -1,0 +1,1 @@
+"""Sinks: finished rows → files that a trainer takes as they are."""
