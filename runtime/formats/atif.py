@@ -13,7 +13,7 @@ from __future__ import annotations
 from .content import content_of
 from .json_text import Json, encode
 from .model import ANYWHERE, Context, Match, Role, Run, Sample, Turn, Unreadable
-from .recognise import share
+from .score import share
 from .values import call_of, integer_of, number_of, object_json, text_of, time_of, tools_of
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "agent": "assistant"}

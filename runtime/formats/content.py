@@ -60,7 +60,8 @@ def _parts(values: list[Json], notes: set[str]) -> Content:
         if isinstance(value, str):
             content.parts.append(Part("text", value))
             continue
-        kind = value.get("type")
+        named = value.get("type")
+        kind = named if isinstance(named, str) else None
         if kind in _REASONING:
             content.reasoning.append(_words(value) or "")
         elif kind == "tool_use":
@@ -81,7 +82,7 @@ def _words(part: dict[str, Json]) -> str | None:
     return None
 
 
-def _part(kind: Json, part: dict[str, Json]) -> Part:
+def _part(kind: str | None, part: dict[str, Json]) -> Part:
     if kind in _TEXT or (kind is None and isinstance(part.get("text"), str)):
         words = _words(part)
         return Part("text", words) if words is not None else Part("other", encode(part))

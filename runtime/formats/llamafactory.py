@@ -16,7 +16,7 @@ from .json_text import Json
 from .messages import turns_of
 from .model import ANYWHERE, Context, Match, Run, Sample, Turn, Unreadable
 from .openai import take_facts
-from .recognise import is_message_list, share
+from .score import is_message_list, share
 from .values import decode_text
 
 _HOLDERS = ("messages", "chosen_messages")

@@ -15,7 +15,7 @@ from typing import TypeVar
 from .json_text import Json, encode
 from .messages import turns_of
 from .model import ANYWHERE, Context, Match, Run, Sample, Unreadable
-from .recognise import is_message, is_message_list, share
+from .score import is_message, is_message_list, share
 from .values import flag_of, integer_of, json_or_null, number_of, text_of, time_of, tools_of
 
 _OUTCOMES = frozenset({"success", "failure", "crash", "truncated", "unknown"})
@@ -100,7 +100,7 @@ def _take_tools(run: Run, left: dict[str, Json], notes: set[str]) -> None:
 
 def _take_verdict(run: Run, left: dict[str, Json], notes: set[str]) -> None:
     outcome = left.get("outcome")
-    if outcome in _OUTCOMES:
+    if isinstance(outcome, str) and outcome in _OUTCOMES:
         run.outcome = left.pop("outcome")
     elif not run.turns and run.error is not None:
         run.outcome = "crash"

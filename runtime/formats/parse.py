@@ -14,12 +14,12 @@ from typing import Any
 
 import orjson
 
-from . import adapters, near_misses, recognise
+from . import BUILT_IN, adapters, near_misses, recognise
 from .containers import peeked, read_records
 from .json_stream import Broken, Item, Record, cap
 from .json_text import TOO_DEEP, Json, JsonError, encode
 from .model import Adapter, Context, Sample, Unreadable
-from .rows import Rows, finish
+from .rows import Rows, finish, wrong_type
 
 PART_TEXT = 48 << 20  # bytes of raw text
 CONTENTS = "contents.json"
@@ -126,6 +126,8 @@ class _Group:
         try:
             runs = adapter.read(item.value, context)
             finished = [(run, finish(run, context.notes, call_ids=adapter.call_ids)) for run in runs]
+            if adapter not in BUILT_IN and (wrong := next(filter(None, map(wrong_type, runs)), None)):
+                raise TypeError(wrong)
         except RecursionError:
             self._reject(index, item.line, TOO_DEEP, _raw(item.value))
             return

@@ -44,6 +44,36 @@ def finish(run: Run, notes: set[str], *, call_ids: bool) -> str:
     return xxhash.xxh3_128_hexdigest(orjson.dumps(run))
 
 
+def wrong_type(run: Run) -> str | None:
+    """The first field whose value does not fit its column, null when all fit. Added adapters are not type-checked."""
+    for holder, names, schema in ((run, _RUN_FIELDS, RUNS), *((turn, _TURN_FIELDS, TURNS) for turn in run.turns)):
+        for name in names:
+            value = getattr(holder, name)
+            if value is not None and not _fits(value, schema[name]):
+                return f"{name} is a {type(value).__name__}"
+    for call in (call for turn in run.turns for call in turn.calls):
+        for field in CALL.fields:
+            value = getattr(call, field.name)
+            if value is not None and not _fits(value, field.dtype):
+                return f"call.{field.name} is a {type(value).__name__}"
+    return None
+
+
+def _fits(value: object, dtype: Any) -> bool:
+    if isinstance(dtype, pl.Enum):
+        return value in dtype.categories.to_list()
+    if isinstance(dtype, pl.List):
+        return isinstance(value, list)
+    if dtype == pl.Boolean:
+        return isinstance(value, bool)
+    if dtype == pl.String:
+        return isinstance(value, str)
+    if dtype.is_float():
+        return isinstance(value, int | float)
+    limit = 2**31 if dtype == pl.Int32 else 2**63
+    return isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
+
+
 class _Nested:
     """A list-of-structs column, gathered flat: `owner` is the index of the outer row."""
 

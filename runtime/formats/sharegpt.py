@@ -15,7 +15,7 @@ from .content import calls_of_text
 from .json_text import Json
 from .model import ANYWHERE, Call, Context, Match, Role, Run, Sample, Turn, Unreadable
 from .openai import take_facts
-from .recognise import share
+from .score import share
 from .values import MISSING, call_of, decode_text, literal_of, number_of, object_json, text_of, tools_of
 
 _ROLES: dict[str, Role] = {

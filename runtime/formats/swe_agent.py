@@ -16,7 +16,7 @@ from __future__ import annotations
 from .json_text import Json, encode
 from .messages import turn_of
 from .model import ANYWHERE, Context, Match, Run, Sample, Turn, Unreadable
-from .recognise import is_message_list, share
+from .score import is_message_list, share
 from .values import decode_text, integer_of, number_of, object_json, text_of, tools_of
 
 _TRUNCATED = ("exit_cost", "exit_context", "exit_total_execution_time", "exit_command_timeout", "exit_total_cost")

@@ -17,7 +17,7 @@ from __future__ import annotations
 from .json_text import Json, encode
 from .messages import turn_of
 from .model import ANYWHERE, Context, Match, RewardPart, Run, Sample, Turn, Unreadable
-from .recognise import share
+from .score import share
 from .values import integer_of, json_or_null, number_of, text_of, time_of, tools_of
 
 _TRUNCATED = frozenset({"max_steps", "timeout"})
@@ -75,7 +75,7 @@ class Tau2:
 
 def _verdict(run: Run, record: dict[str, Json], left: dict[str, Json], notes: set[str]) -> None:
     reward_info = _object(record, "reward_info")
-    ended = record.get("termination_reason")
+    ended = text_of(record.get("termination_reason"))
     if not run.turns or ended in _CRASHED:
         run.outcome = "crash"
         if "reward_info" in record:
@@ -114,7 +114,7 @@ def _turns(messages: list[Json], notes: set[str]) -> list[Turn]:
         for one in packed if isinstance(packed, list) else [message]:
             if not isinstance(one, dict):
                 raise Unreadable("a tool message is not an object")
-            turns.append(_turn({"role": message["role"], **one}, notes))
+            turns.append(_turn({**one, "role": message["role"]}, notes))
     return turns
 
 
@@ -129,8 +129,7 @@ def _turn(message: dict[str, Json], notes: set[str]) -> Turn:
     entries = message.get("tool_calls")
     if isinstance(entries, list):
         for call, entry in zip(turn.calls[-len(entries) :], entries, strict=False):
-            asked = entry.get("requestor", message["role"])
-            call.requestor = "user" if asked == "user" else "agent"
+            call.requestor = "user" if entry.get("requestor", message["role"]) == "user" else "agent"
     if turn.role == "assistant" and turn.reasoning is None:
         turn.reasoning = _reasoning(message.get("raw_data"))
     return turn

@@ -13,7 +13,7 @@ from __future__ import annotations
 from .json_text import Json, encode
 from .messages import turns_of
 from .model import ANYWHERE, Context, Match, RewardPart, Run, Sample, Unreadable
-from .recognise import share
+from .score import share
 from .values import integer_of, json_or_null, number_of, text_of
 
 

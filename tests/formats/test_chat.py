@@ -123,6 +123,12 @@ def test_legacy_function_calls_and_schemas(read: Reader) -> None:
     assert json.loads(found.run["tools_json"]) == [TOOL]
 
 
+def test_a_tool_of_another_type_stays_as_it_is(read: Reader) -> None:
+    custom = {"type": "custom", "custom": {"name": "grep"}}
+    run = read(chat(USER, tools=[custom, TOOL["function"], {"type": "function", **TOOL["function"]}])).run
+    assert json.loads(run["tools_json"]) == [custom, TOOL, TOOL]
+
+
 def test_tools_as_text_and_broken_tools(read: Reader) -> None:
     assert json.loads(read(chat(USER, tools=json.dumps([TOOL]))).run["tools_json"]) == [TOOL]
     broken = read(chat(USER, tools="not json"), name="b.json").run

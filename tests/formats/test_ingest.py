@@ -301,7 +301,7 @@ class Failing:
         return Match(float("odd" in sample.records[0]), "has `odd`")
 
     def read(self, record: Any, context: Context) -> list[Run]:
-        return [Run(self.name, [Turn("user", record["odd"][context.container], "text")])]
+        return [Run(self.name, [Turn("user", record["odd"][context.container], "text")], model=record.get("model"))]
 
 
 def test_an_added_adapter_is_found_and_its_faults_are_rejects(read: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,13 +316,17 @@ def test_an_added_adapter_is_found_and_its_faults_are_rejects(read: Reader, monk
     )
     adapters.cache_clear()
     try:
-        found = read(lines({"odd": {"lines": "a"}}, {"odd": {}}))
+        found = read(
+            lines({"odd": {"lines": "a"}}, {"odd": {}}, {"odd": {"lines": "a"}, "model": 5}, {"odd": {"lines": 1}})
+        )
         assert recognise(Sample(({"odd": 1},), "lines")) is not None
     finally:
         adapters.cache_clear()
     assert [run["format"] for run in found.runs] == ["failing"]
     assert [(reject.line, reject.reason) for reject in found.corpus.rejects] == [
-        (2, "failing failed: KeyError: 'lines'")
+        (2, "failing failed: KeyError: 'lines'"),
+        (3, "failing failed: TypeError: model is a int"),
+        (4, "failing failed: TypeError: content is a int"),
     ]
 
 
