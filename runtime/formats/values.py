@@ -203,7 +203,8 @@ def _json_like(value: Any) -> Json:
 def tools_of(value: Json, notes: set[str]) -> str | None:
     """`tools_json`: a JSON list of {"type": "function", "function": {...}} from a list, or from its JSON text.
 
-    A bare function object is wrapped, a tool of another type stays as it is; what is not a list of objects is noted as `invalid_tools`. No tools: null.
+    A bare function object is wrapped, a tool of another type stays as it is; what is not a list of objects is noted as
+    `invalid_tools`. No tools: null.
     """
     if isinstance(value, str):
         value = decode_text(value)[0] if value.strip() else None
