@@ -29,7 +29,11 @@ def adapters() -> dict[str, Adapter]:
     """All adapters by name, those of entry points included."""
     found: dict[str, Adapter] = {adapter.name: adapter for adapter in BUILT_IN}
     for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: (point.name, point.value)):
-        adapter: Adapter = point.load()
+        try:
+            adapter: Adapter = point.load()
+        except Exception as error:
+            error.add_note(f"while loading the format {point.name} ({point.value}), an entry point of {ENTRY_POINTS}")
+            raise
         found.setdefault(adapter.name, adapter)
     return found
 

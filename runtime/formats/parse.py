@@ -177,21 +177,17 @@ def _sample(head: list[Item]) -> Sample | None:
 
 
 def _as_one(items: Iterator[Item]) -> Iterator[Item]:
-    """The elements of an array put together as one record; what is broken stays apart."""
+    """The elements of an array put together as one record; broken as a whole when one of them is."""
     values: list[Json] = []
     notes: set[str] = set()
     size = 0
-    broken: list[Item] = []
     for item in items:
-        if isinstance(item, Broken):
-            broken.append(item)
-            continue
+        if isinstance(item, Broken):  # a list with a hole in it is not the conversation that was had
+            yield Broken(1, f"element {item.line}: {item.reason}", item.raw)
+            return
         values.append(item.value)
         notes |= item.notes
         size += item.size
-    if broken:  # a list with a hole in it is not the conversation that was had
-        yield Broken(1, f"element {broken[0].line}: {broken[0].reason}" if isinstance(broken[0], Broken) else "", "")
-        return
     yield Record(1, values, notes, size, "array")
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from curatec.runtime.ingest import IngestError
 
 from .conftest import USER, Read, assistant, call, chat, lines, result
 
@@ -326,3 +327,8 @@ def test_tags_without_an_end_cost_no_time(read: Reader, text: str) -> None:
 @pytest.mark.parametrize("key", ["conversations", "conversation"])
 def test_messages_under_another_name(read: Reader, key: str) -> None:
     assert read(lines({key: [USER], "id": "x"})).run["format"] == "openai"
+
+
+def test_a_bare_list_with_a_damaged_message_is_one_reject(read: Reader) -> None:
+    with pytest.raises(IngestError, match="element 2: expecting value"):
+        read('[{"role": "user", "content": "a"}, {"role": oops}, {"role": "user", "content": "b"}]' + " " * 40)
