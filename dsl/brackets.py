@@ -5,9 +5,9 @@ from __future__ import annotations
 from lark import Token
 
 from curatec.dsl.diagnostics import Diagnostic
-from curatec.dsl.failure import Failure, Told, shown, span_of
+from curatec.dsl.failure import Failure, Told, shown, shown_span, span_of
 from curatec.dsl.machine import Open
-from curatec.dsl.source import Source
+from curatec.dsl.source import Source, Span
 from curatec.dsl.words import PLACE_NAMES
 
 _CLOSING = {"RPAR": ")", "RSQB": "]", "RBRACE": "}"}
@@ -59,7 +59,7 @@ def _never_closed(block: Open, f: Failure) -> Diagnostic:
 
 def _head(block: Open, source: Source) -> str:
     """`emit sft`: what stands before the brace."""
-    text = " ".join(source.text[block.head.start_pos or 0 : block.token.start_pos or 0].split())
+    text = shown_span(source, Span(block.head.start_pos or 0, block.token.start_pos or 0))
     return text if len(text) <= 40 else text[:39] + "…"
 
 

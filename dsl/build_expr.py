@@ -112,7 +112,7 @@ def _is_bare_collection(function: Name, arguments: list[Any]) -> bool:
 
 def _quantifier(builder: Builder, span: Span, function: Name, arguments: list[Any], over: Any) -> ast.Quantifier:
     known = ", ".join(f"`{name}`" for name in QUANTIFIERS)
-    name = function.name
+    name: Any = function.name
     if name not in QUANTIFIERS:
         builder.problem(
             "C0110", f"`{name}` does not take `turns where …`", function.span, help=f"the quantifiers are {known}"

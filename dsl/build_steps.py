@@ -58,7 +58,7 @@ RULES["mix_to"] = _part(to=lambda b, c: _count(b, c[0]))
 RULES["mix_at_most"] = _part(to=lambda b, c: _count(b, c[0]), at_most=lambda b, c: True)
 RULES["votes"] = _part(votes=lambda b, c: b.whole(c[0]))
 RULES["ngram"] = _part(ngram=lambda b, c: b.whole(c[0]))
-RULES |= {f"fail_{way}": _part(on_fail=lambda b, c, way=way: way) for way in ("keep", "drop", "stop")}
+RULES |= {f"fail_{way}": constant(Part({"on_fail": way})) for way in ("keep", "drop", "stop")}
 RULES["because"] = lambda b, span, c: Note("because", c[0].value, span)
 RULES["see"] = lambda b, span, c: Note("see", c[0].value, span)
 

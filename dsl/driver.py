@@ -236,6 +236,7 @@ class Driver:
                 text, like = found.group(), self.scanner.token("NAME", found.start(), found.end())
             self._feed(made(terminal, text, like), real=False)
         self.scanner.move(rest.end())
+        self.quiet = False
         return True
 
     def _head(self, failure: Failure) -> str | None:

@@ -146,6 +146,11 @@ def span_of(token: Token) -> Span:
     return Span(token.start_pos or 0, token.end_pos or 0)
 
 
+def shown_span(source: Source, span: Span) -> str:
+    """A stretch of a source on one line."""
+    return " ".join(source.excerpt(span).split())
+
+
 def shown(token: Token | None, limit: int = 40) -> str:
     """A token's text on one line."""
     text = " ".join(str(token).split()) if token is not None else ""

@@ -163,7 +163,10 @@ def _unknown(f: Failure) -> Told:
         )
         return Told(problem)
     kinds = _kinds(f.place)
-    if text in VERBS_ELSEWHERE and kinds != "setting":
+    rest = f.source.text[f.span.end :].lstrip(" ")
+    if rest[:1] == "=" and rest[:2] != "==" and f.place != "sink" and kinds == "verb":
+        way_out = f"a column is made with `derive {text} = …`"
+    elif text in VERBS_ELSEWHERE and kinds != "setting":
         way_out = f"for that write `{VERBS_ELSEWHERE[text]}`"
     else:
         near = _goes_on(f) if f.statement and nearest(text, starters) is None else _near(f)

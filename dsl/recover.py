@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from curatec.dsl.diagnostics import nearest
+
 # What a skipped stretch is made of; a string that is not closed ends with its line.
 _PIECE = re.compile(
     r'(?P<string>"""(?:[^"]|"(?!""))*(?:"""|\Z)|r?"(?:[^"\\\n]|\\[^\n])*(?:"|(?=\n)|\Z|\\(?=\n|\Z))|\#[^\n]*)'
@@ -74,7 +76,12 @@ def _begins(
     word, label, after = found["word"], found["label"], found["next"]
     column = indent_at(text, position)
     if top:
-        return word in starters and not label and (depth == 0 or column == 0)
+        if word is None or label:
+            return False
+        # In the first column also what is nearly a declaration begins one.
+        return (word in starters and (depth == 0 or column == 0)) or (
+            column == depth == 0 and word not in known and nearest(word, starters) is not None
+        )
     if column > indent:
         return depth == 0 and (after in known if label else word in starters and word not in WEAK)
     return bool(label) or (word is not None and word not in CONTINUATIONS)

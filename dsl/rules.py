@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar
 
 from lark import Token, Transformer, Tree
 from lark.tree import Meta
@@ -21,6 +21,8 @@ from curatec.dsl.source import Span
 
 _ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "\r", "/": "/", "b": "\b", "f": "\f", "0": "\0"}
 _ESCAPE = re.compile(r"\\(u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
+
+N = TypeVar("N", bound=Node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Builder(Transformer[Token, Any]):
 
     # ---- shared pieces ----
 
-    def block(self, node: Callable[..., Node], name: Name | None, given: Iterable[Any], span: Span) -> Node:
+    def block(self, node: Callable[..., N], name: Name | None, given: Iterable[Any], span: Span) -> N:
         fields: dict[str, Any] = {} if name is None else {"name": name}
         for setting in given:
             assert isinstance(setting, Given), setting
@@ -97,7 +99,9 @@ class Builder(Transformer[Token, Any]):
 
     def number(self, token: Token, span: Span, *, percent: bool = False, negative: bool = False) -> ast.Number:
         text = str(token).replace("_", "")
-        value: int | float = float(text) if re.search(r"[.eE]", text) else int(text)
+        # Python refuses to read whole numbers of some thousand digits; 20 are too many here already.
+        whole = not re.search(r"[.eE]", text)
+        value: int | float = int(text if len(text.lstrip("0")) < 20 else "9" * 20) if whole else float(text)
         if isinstance(value, int) and value > 2**63 - 1:
             self.problem("C0007", "this number does not fit in 64 bits", span)
             value = 0
@@ -234,4 +238,4 @@ def _shares(builder: Builder, span: Span, children: list[Any]) -> tuple[ast.Shar
 
 @rule("start")
 def _start(builder: Builder, span: Span, children: list[Any]) -> ast.File:
-    return ast.File(declarations=tuple(cast("list[Any]", children)), span=span)
+    return ast.File(declarations=tuple(children), span=span)

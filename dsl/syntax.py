@@ -12,8 +12,9 @@ from lark import Token
 
 from curatec.dsl import brackets, lexical, misplaced, operators
 from curatec.dsl.diagnostics import Diagnostic, nearest
-from curatec.dsl.failure import Failure, Told, shown, span_of
+from curatec.dsl.failure import Failure, Told, shown, shown_span, span_of
 from curatec.dsl.machine import MAX_DEPTH
+from curatec.dsl.recover import CONTINUATIONS
 from curatec.dsl.source import Span
 from curatec.dsl.words import SYNONYMS, expectation
 
@@ -170,9 +171,30 @@ def _one_missing(f: Failure) -> tuple[tuple[str, str], ...] | None:
     if len(f.expected) != 1 or f.first:
         return None
     (terminal,) = f.expected
-    if terminal not in f.grammar.words or f.token.type not in f.after(terminal):
+    if terminal not in f.grammar.words or not _fits_behind(f, terminal):
         return None
     return ((terminal, f.grammar.words[terminal]),)
+
+
+def _fits_behind(f: Failure, terminal: str) -> bool:
+    """Behind a terminal the token could stand, as it is or as a name."""
+    after = f.after(terminal)
+    text = str(f.token)
+    word = "NAME" in after and text in f.grammar.keywords and text not in CONTINUATIONS
+    return f.token.type in after or word
+
+
+def _with_missing(f: Failure) -> tuple[str, ...]:
+    """The statement with the one word that is missing in it."""
+    (terminal,) = f.expected
+    word = f.grammar.words[terminal]
+    said = shown_span(f.source, span_of(f.statement[0]).to(span_of(f.statement[-1])))
+    if len(said) > 30:
+        said = shown(f.statement[-1])
+    if terminal == "LBRACE":
+        return (f"write `{said} {{ … }}`",)
+    rest = shown(f.token) if _fits_behind(f, terminal) and not f.first else "…"
+    return (f"write `{said} {word} {rest}`",)
 
 
 def _advice(f: Failure, last: Token) -> tuple[str, ...]:
@@ -185,10 +207,10 @@ def _advice(f: Failure, last: Token) -> tuple[str, ...]:
         return _about_param(f)
     if f.token.type == "RBRACE" and last.type == "LBRACE":
         return ("the braces hold at least one",)
-    if len(f.expected) == 1 and f.expected <= f.grammar.words.keys() and not f.first and f.token.type != "$END":
-        word = f.grammar.words[next(iter(f.expected))]
-        fits = f.token.type in f.after(next(iter(f.expected)))
-        return (f"write `{shown(last)} {word} {shown(f.token) if fits else '…'}`",)
+    if len(f.expected) == 1 and f.expected <= f.grammar.words.keys():
+        return _with_missing(f)
+    if f.statement and f.statement[0].type == "CURATE":
+        return ("a file begins with the version of the language: `curate 1`",)
     if "ELSE" in f.expected and "THEN" in {t.type for t in f.statement}:
         return ("both ways need a value: `if … then … else …`",)
     if f.expected >= _EXPRESSION and f.token.type in f.grammar.keywords.values():

@@ -60,6 +60,8 @@ VERBS_ELSEWHERE = {
     "filter": "keep where …",
     "select": "keep where …",
     "where": "keep where …",
+    "if": "keep where …",
+    "when": "keep where …",
     "retain": "keep where …",
     "remove": "drop where …",
     "delete": "drop where …",
