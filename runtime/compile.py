@@ -1,0 +1,245 @@
+"""`curatec compile`: a spec and its corpus → OUT, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow.parquet as pq
+
+from curatec.compiler import plan
+from curatec.compiler.check import Checked, check
+from curatec.compiler.core import Column, walk
+from curatec.compiler.load import load
+from curatec.compiler.passes import optimise
+from curatec.dsl.diagnostics import CuratecError, Diagnostic
+from curatec.runtime import card, expectations, manifest, report, sinks
+from curatec.runtime.cache import Cache
+from curatec.runtime.corpus import Input, read_inputs, unknown_models
+from curatec.runtime.execute import Executed, execute, expressions
+from curatec.runtime.ingest import Progress as ReadProgress
+from curatec.runtime.publish import MANIFEST, full_disk, publish, staging
+from curatec.runtime.sinks.written import LINEAGE, Written
+
+RUN_COLUMNS = (
+    "id", "source", "task", "domain", "model", "trial", "reward", "success", "outcome", "attempts", "pass_rate",
+    "split", "license", "agent", "record_id", "format", "defects",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for."""
+
+    spec: str
+    strategy: str | None = None
+    out: Path | None = None
+    params: dict[str, str] = field(default_factory=dict)
+    allowed: tuple[Path, ...] = ()
+    limit: int | None = None
+    only: tuple[str, ...] = ()  # sinks; all when empty
+    no_cache: bool = False
+
+
+@dataclass(frozen=True)
+class Watch:
+    """How far it has come, for whoever shows it."""
+
+    reading: Callable[[str, ReadProgress], None] = lambda source, progress: None
+    phase: Callable[[str], None] = lambda name: None
+
+
+@dataclass(frozen=True)
+class Compiled:
+    out: Path
+    manifest: dict[str, Any]
+    warnings: tuple[Diagnostic, ...]
+
+
+def checked(request: Request) -> Checked:
+    """Load and check the spec; CuratecError with every error when there is one."""
+    program = load(request.spec, request.allowed)
+    found = check(program, request.params, request.allowed)
+    if not found.ok:
+        raise CuratecError(found.diagnostics)
+    return found
+
+
+def chosen_plan(found: Checked, request: Request) -> plan.Plan:
+    """The optimised plan of the asked strategy, with only the asked sinks."""
+    whole = optimise(found.plan(request.strategy))
+    if not request.only:
+        return whole
+    known = [sink.name for sink in whole.sinks]
+    for name in request.only:
+        if name not in known:
+            raise CuratecError.of("C0213", f"the strategy emits no `{name}`", help=f"its sinks: {', '.join(known)}")
+    kept = tuple(sink for sink in whole.sinks if sink.name in request.only)
+    asked = tuple(e for e in whole.expectations if all(s is None or s in request.only for s in _sinks_of(e.condition)))
+    return plan.Plan(whole.strategy, whole.corpora, whole.shared, whole.stages, kept, asked, whole.params, whole.derived)
+
+
+def _sinks_of(test: plan.Test) -> Iterator[str | None]:
+    match test:
+        case plan.Measure(sink=sink):
+            yield sink
+        case plan.Compare(left=left, right=right):
+            yield from _sinks_of(left)
+            yield from _sinks_of(right)
+
+
+def default_out(spec: str, strategy: str) -> Path:
+    return Path("out") / strategy
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """A full disk is said in words, whichever library met it."""
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        if not full_disk(error):
+            raise
+        raise CuratecError.of(
+            "C0613", "the disk is full", help=("the former output is untouched", "free some space, or write elsewhere with `-o`; the cache lies in CURATEC_CACHE_DIR")
+        ) from None
+
+
+@contextmanager
+def cache_for(request: Request) -> Iterator[Cache]:
+    """The shared cache, or with `--no-cache` one that is gone afterwards."""
+    if not request.no_cache:
+        yield Cache()
+        return
+    with tempfile.TemporaryDirectory(prefix="curatec-") as folder:
+        yield Cache(Path(folder))
+
+
+def compile_spec(request: Request, watch: Watch | None = None) -> Compiled:
+    """Everything from the spec's text to a published OUT. Raises CuratecError; nothing is published then."""
+    watch = watch or Watch()
+    started = datetime.now(UTC)
+    found = checked(request)
+    whole = chosen_plan(found, request)
+    out = request.out or default_out(request.spec, whole.strategy)
+    with told(), cache_for(request) as cache, staging(out) as stage:
+        watch.phase("reading")
+        inputs = read_inputs(whole.corpora, found.program.project, request.allowed, cache, watch.reading)
+        scratch, made = stage / "scratch", stage / "out"
+        scratch.mkdir()
+        made.mkdir()
+        executed = execute(whole, inputs, scratch, limit=request.limit, progress=watch.phase)
+        watch.phase("writing")
+        written = {branch.name: sinks.write(executed, branch, made) for branch in whole.sinks}
+        outcomes = expectations.ask(executed, written)
+        failed = expectations.failures(outcomes)
+        if failed:
+            raise CuratecError(failed)
+        lints = [*(d for d in found.diagnostics if d.severity != "error"), *data_lints(executed, written, inputs)]
+        _write_tables(executed, written, inputs, made)
+        summary = manifest.build(
+            executed,
+            spec_name=request.spec,
+            spec_text=found.program.root.parsed.source.text,
+            modules=[(m.parsed.source.name, m.parsed.source.text) for m in found.program.modules],
+            written=written,
+            expectations=outcomes,
+            lints=lints,
+            partial=request.limit is not None,
+            started=started,
+        )
+        watch.phase("report")
+        (made / "README.md").write_text(card.render(summary), encoding="utf-8")
+        (made / "report.html").write_text(report.render(executed, written, summary), encoding="utf-8")
+        manifest.seal(summary, made, started)
+        manifest.write(summary, made / MANIFEST)
+        publish(made, out)
+    return Compiled(out, summary, tuple(lints))
+
+
+def _write_tables(executed: Executed, written: dict[str, Written], inputs: Sequence[Input], made: Path) -> None:
+    """Ledger, lineage, runs and rejects. One writer serves every engine (semantics 13)."""
+    _parquet(executed.ledger.table(), made / "ledger.parquet")
+    lineage = pl.concat([w.lineage for w in written.values()]) if written else pl.DataFrame(schema=LINEAGE)
+    _parquet(lineage.sort("out", "ordinal"), made / "lineage.parquet")
+    start = executed.start.rows
+    start = start.join(executed.shared.rows.select("id", "split"), on="id", how="left") if "split" in executed.shared.rows.columns else start
+    _parquet(start.select(name for name in RUN_COLUMNS if name in start.columns).sort("id"), made / "runs.parquet")
+    with (made / manifest.REJECTS).open("w", encoding="utf-8") as file:
+        for given in inputs:
+            for reject in given.parsed.rejects:
+                row = {"source": given.corpus.name, "file": reject.file, "line": reject.line, "reason": reject.reason, "raw": reject.raw}
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _parquet(frame: pl.DataFrame, path: Path) -> None:
+    plain = frame.with_columns(pl.col(name).cast(pl.String) for name, dtype in frame.schema.items() if isinstance(dtype, pl.Enum))
+    pq.write_table(plain.to_arrow(), path, compression="zstd", row_group_size=100_000)
+
+
+# ---- what the data itself makes one wonder about ----
+
+
+def data_lints(executed: Executed, written: dict[str, Written], inputs: Sequence[Input]) -> list[Diagnostic]:
+    """Warnings that need the data: nulls in predicates, unknown models, rejects, empty sinks, missing schemas."""
+    return [*_null_predicates(executed), *_unknown_models(executed), *_rejects(inputs), *_empty(executed, written), *_schemas(executed)]
+
+
+def _warning(code: str, message: str, *help: str, step: plan.Step | None = None) -> Diagnostic:  # noqa: A002
+    if step is None:
+        return Diagnostic(code, message, help=help, severity="warning")
+    return Diagnostic(code, message, step.span, "", help, severity="warning", source=step.source)
+
+
+def _null_predicates(executed: Executed) -> Iterator[Diagnostic]:
+    by_label = {(branch, step.label): step for branch, step in executed.plan.steps()}
+    for count in executed.ledger.counts:
+        if count.entered and count.predicate_null / count.entered > 0.05:
+            share = 100 * count.predicate_null / count.entered
+            yield _warning(
+                "C0615",
+                f"`{count.label}` has no answer for {count.predicate_null} of {count.entered} runs ({share:.0f} %)",
+                "a null condition keeps nothing and drops nothing: say what is meant with `is null` or `coalesce`",
+                step=by_label[count.sink, count.label],
+            )
+
+
+def _unknown_models(executed: Executed) -> Iterator[Diagnostic]:
+    asks = any(isinstance(n, Column) and n.name in ("attempts", "pass_rate", "spread") for core in expressions(executed.plan) for n in walk(core))
+    for source in unknown_models(executed.loaded.state.rows) if asks else ():
+        yield _warning("C0414", f"runs of source `{source}` do not say which model acted: its pass rates pool them as one", 'name it in the source: `model "…"` or `model from path r"…"`')
+
+
+def _rejects(inputs: Sequence[Input]) -> Iterator[Diagnostic]:
+    for given in inputs:
+        if given.parsed.rejects:
+            yield _warning("C0617", f"{len(given.parsed.rejects)} records of source `{given.corpus.name}` could not be read", "`rejects.jsonl` has each with file, line and reason")
+
+
+def _empty(executed: Executed, written: dict[str, Written]) -> Iterator[Diagnostic]:
+    for name, w in written.items():
+        if not sum(w.rows.values()):
+            yield _warning("C0618", f"sink `{name}` is empty", f"`curatec why OUT --sink {name}` says where its rows went")
+
+
+def _schemas(executed: Executed) -> Iterator[Diagnostic]:
+    for branch in executed.plan.sinks:
+        rows = executed.ends[branch.name].rows
+        if branch.name in ("sft", "rl", "preference"):
+            bare = rows.filter(pl.col("toolset").is_null() & pl.col("id").is_in(_calling(executed, branch.name).implode()))
+            if bare.height:
+                yield _warning("C0616", f"{bare.height} runs in `{branch.name}` call tools whose schemas are not known", "a trainer shows the model no tools then: give them with `tools from` in the source")
+
+
+def _calling(executed: Executed, sink: str) -> pl.Series:
+    from curatec.compiler.types import Level, Type
+
+    _, [calls] = executed.ends[sink].values([Column(Level.TRAJECTORY, "call_count", Type.INT)])
+    return executed.ends[sink].rows["id"].filter(calls > 0)
