@@ -33,9 +33,7 @@ class CallChecker:
         if name in CALLABLE:
             return self._function(CALLABLE[name], expr)
         if name in QUANTIFIERS:
-            return self._error(
-                "C0304", f"`{name}` asks about a collection", expr, f"write `{name}(turns where …)`"
-            )
+            return self._error("C0304", f"`{name}` asks about a collection", expr, f"write `{name}(turns where …)`")
         if name == "rows":
             return self._error("C0304", "`rows(…)` counts a sink's rows in `expect`", expr, "write `count() over (…)`")
         words = [*CALLABLE, *WINDOWS, *QUANTIFIERS]
@@ -95,13 +93,17 @@ class CallChecker:
             if found is None:
                 names = [p.name for p in parameters]
                 help_ = did_you_mean(argument.name, names) or (f"write `{signature(entry)}`",)
-                self.checker.error("C0304", f"`{entry.name}` has no argument `{argument.name}`", argument.span, "", *help_)
+                self.checker.error(
+                    "C0304", f"`{entry.name}` has no argument `{argument.name}`", argument.span, "", *help_
+                )
             return found
         if position < len(parameters):
             return parameters[position]
         if parameters and parameters[-1].repeated:
             return parameters[-1]
-        self._error("C0304", f"`{entry.name}` takes no more than {len(parameters)}", argument, f"write `{signature(entry)}`")
+        self._error(
+            "C0304", f"`{entry.name}` takes no more than {len(parameters)}", argument, f"write `{signature(entry)}`"
+        )
         return None
 
     def _literal(self, parameter: Parameter, argument: ast.Argument) -> str | int | float | bool | None:
@@ -110,7 +112,9 @@ class CallChecker:
             word = value.name if isinstance(value, ast.Reference) else None
             if word not in parameter.words:
                 known = " or ".join(f"`{w}`" for w in parameter.words)
-                self._error("C0304", f"`{parameter.name}` is {known}", argument, *did_you_mean(word or "", parameter.words))
+                self._error(
+                    "C0304", f"`{parameter.name}` is {known}", argument, *did_you_mean(word or "", parameter.words)
+                )
                 return None
             return word
         if parameter.pattern and isinstance(value, ast.Text):
@@ -155,7 +159,9 @@ class CallChecker:
                 self._error("C0306", problem.message, expr, *((problem.help,) if problem.help else ()))
                 return False
         if isinstance(group := options.get("group"), int) and not 0 <= group <= parsed.group_count:
-            self._error("C0306", f"the pattern has no group {group}", expr, f"it has {parsed.group_count}; 0 is all of it")
+            self._error(
+                "C0306", f"the pattern has no group {group}", expr, f"it has {parsed.group_count}; 0 is all of it"
+            )
             return False
         return True
 
@@ -169,7 +175,9 @@ class CallChecker:
                 "C0204", f"`{name}` is no window aggregate", expr.function.span, "", *did_you_mean(name, WINDOWS)
             )
         if self.checker.scope.level is not Level.TRAJECTORY or len(self.checker.scope.levels) > 1:
-            return self._error("C0305", "a window compares trajectories, and cannot stand inside `turns` or `calls`", expr)
+            return self._error(
+                "C0305", "a window compares trajectories, and cannot stand inside `turns` or `calls`", expr
+            )
         if not self.checker.scope.windows:
             return self._error("C0305", "a window cannot stand here", expr, "`derive` a column with it first")
         if expr.over is None:
@@ -187,7 +195,12 @@ class CallChecker:
     def _window_argument(self, entry: WindowEntry, expr: ast.Call) -> Core | None:
         if entry.argument is None:
             if expr.arguments:
-                return self._error("C0304", f"`{entry.name}()` takes nothing", expr, f"count some with `share(…)`: `{WINDOWS['share'].example}`")
+                return self._error(
+                    "C0304",
+                    f"`{entry.name}()` takes nothing",
+                    expr,
+                    f"count some with `share(…)`: `{WINDOWS['share'].example}`",
+                )
             return None
         if len(expr.arguments) != 1:
             return self._error("C0304", f"`{entry.name}` takes one value", expr, f"write `{entry.example}`")

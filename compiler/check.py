@@ -43,8 +43,12 @@ class Checked:
             name = self.strategies[0]
         if name is None:
             told = f"it has {', '.join(self.strategies)}" if self.strategies else "it declares none"
-            help_ = "choose one: `--strategy NAME`" if self.strategies else "add `strategy name { from … emit sft { } }`"
-            raise CuratecError.of("C0417", f"which strategy? {told}", help=help_, place=self.program.root.parsed.source.name)
+            help_ = (
+                "choose one: `--strategy NAME`" if self.strategies else "add `strategy name { from … emit sft { } }`"
+            )
+            raise CuratecError.of(
+                "C0417", f"which strategy? {told}", help=help_, place=self.program.root.parsed.source.name
+            )
         if name not in self.strategies:
             raise CuratecError.of(
                 "C0417",
@@ -98,14 +102,37 @@ def _version(program: Program, problems: list[Diagnostic]) -> None:
         first = file.declarations[0] if file.declarations else None
         if not versions:
             problems.append(
-                Diagnostic("C0415", "the language version is missing", file.span if first is None else first.span._replace(end=first.span.start + 1), "", ("begin the file with `curate 1`",), source=source)
+                Diagnostic(
+                    "C0415",
+                    "the language version is missing",
+                    file.span if first is None else first.span._replace(end=first.span.start + 1),
+                    "",
+                    ("begin the file with `curate 1`",),
+                    source=source,
+                )
             )
             continue
         if versions[0] is not first or len(versions) > 1:
-            problems.append(Diagnostic("C0415", "`curate 1` stands once, first", versions[-1].span, "", ("move it to the first line",), source=source))
+            problems.append(
+                Diagnostic(
+                    "C0415",
+                    "`curate 1` stands once, first",
+                    versions[-1].span,
+                    "",
+                    ("move it to the first line",),
+                    source=source,
+                )
+            )
         if versions[0].number.value != 1:
             problems.append(
-                Diagnostic("C0415", f"language version {versions[0].number.value} is not known", versions[0].number.span, "", ("this compiler reads `curate 1`",), source=source)
+                Diagnostic(
+                    "C0415",
+                    f"language version {versions[0].number.value} is not known",
+                    versions[0].number.span,
+                    "",
+                    ("this compiler reads `curate 1`",),
+                    source=source,
+                )
             )
 
 
@@ -113,8 +140,24 @@ def _objective(expr: ast.Expr, source: Source, problems: list[Diagnostic]) -> No
     """`performance - 0.3 * cost(n_ref: 100_000)`: its own two names."""
     for node in expr.walk():
         if isinstance(node, ast.Reference) and node.name != "performance":
-            problems.append(Diagnostic("C0203", f"an objective has no `{node.name}`", node.span, "", did_you_mean(node.name, ("performance", "cost")) or ("it is made of `performance` and `cost(…)`",), source=source))
+            problems.append(
+                Diagnostic(
+                    "C0203",
+                    f"an objective has no `{node.name}`",
+                    node.span,
+                    "",
+                    did_you_mean(node.name, ("performance", "cost")) or ("it is made of `performance` and `cost(…)`",),
+                    source=source,
+                )
+            )
         if isinstance(node, ast.Call) and node.function.name != "cost":
-            problems.append(Diagnostic("C0204", f"an objective has no `{node.function}`", node.function.span, "", ("it is made of `performance` and `cost(…)`",), source=source))
-
-
+            problems.append(
+                Diagnostic(
+                    "C0204",
+                    f"an objective has no `{node.function}`",
+                    node.function.span,
+                    "",
+                    ("it is made of `performance` and `cost(…)`",),
+                    source=source,
+                )
+            )

@@ -95,7 +95,14 @@ def _clash(
     other, at = first[key]
     line, _ = other.parsed.source.position(at.span.start)
     problems.append(
-        Diagnostic("C0202", f"`{name}` is declared twice", name.span, f"first in {other.parsed.source.name}:{line}", ("rename one of the two",), source=module.parsed.source)
+        Diagnostic(
+            "C0202",
+            f"`{name}` is declared twice",
+            name.span,
+            f"first in {other.parsed.source.name}:{line}",
+            ("rename one of the two",),
+            source=module.parsed.source,
+        )
     )
 
 
@@ -104,7 +111,16 @@ def _columns(module: Module, table: ast.Table, problems: list[Diagnostic]) -> di
     for column in table.columns:
         if column.type.name not in _COLUMN_TYPES:
             help_ = did_you_mean(column.type.name, _COLUMN_TYPES) or (f"types: {', '.join(_COLUMN_TYPES)}",)
-            problems.append(Diagnostic("C0304", f"no type is called `{column.type}`", column.type.span, "", help_, source=module.parsed.source))
+            problems.append(
+                Diagnostic(
+                    "C0304",
+                    f"no type is called `{column.type}`",
+                    column.type.span,
+                    "",
+                    help_,
+                    source=module.parsed.source,
+                )
+            )
         columns[column.name.name] = _COLUMN_TYPES.get(column.type.name, Type.UNKNOWN)
     return columns
 
@@ -116,7 +132,12 @@ def _source_paths(
         problems.append(Diagnostic(code, message, span, "", help, source=module.parsed.source))
 
     if not source.path:
-        problem("C0410", f"source `{source.name}` has no `path`", source.name.span, 'say where its files are: `path "runs/*.jsonl"`')
+        problem(
+            "C0410",
+            f"source `{source.name}` has no `path`",
+            source.name.span,
+            'say where its files are: `path "runs/*.jsonl"`',
+        )
     if source.system is not None and source.system_from is not None:
         problem("C0409", "`system` is given twice", source.system_from.span, "keep the text or the file")
     for written in (*source.path, *filter(None, (source.tools_from, source.system_from))):
@@ -125,10 +146,20 @@ def _source_paths(
                 continue
             problem("C0501", "object stores are not available yet", written.span, "copy the files into the project")
         elif not inside(module.folder / _fixed_part(written.value), program.project, allowed):
-            problem("C0411", "this path leaves the project", written.span, "move the files into the project, or pass `--allow-path DIR`")
+            problem(
+                "C0411",
+                "this path leaves the project",
+                written.span,
+                "move the files into the project, or pass `--allow-path DIR`",
+            )
     if source.format is not None and source.format.name not in SOURCE_FORMATS:
         known = ", ".join(f"`{name}`" for name in SOURCE_FORMATS)
-        problem("C0215", f"no format is called `{source.format}`", source.format.span, *(did_you_mean(source.format.name, SOURCE_FORMATS) or (f"the formats are {known}",)))
+        problem(
+            "C0215",
+            f"no format is called `{source.format}`",
+            source.format.span,
+            *(did_you_mean(source.format.name, SOURCE_FORMATS) or (f"the formats are {known}",)),
+        )
 
 
 def _fixed_part(pattern: str) -> str:
@@ -187,16 +218,38 @@ def params_of(program: Program, given: dict[str, str], problems: list[Diagnostic
             continue
         name = declaration.name
         if name.name in TRAJECTORY:
-            problems.append(Diagnostic("C0208", f"`{name}` is a field of trajectories", name.span, "", ("choose another name",), source=module.parsed.source))
+            problems.append(
+                Diagnostic(
+                    "C0208",
+                    f"`{name}` is a field of trajectories",
+                    name.span,
+                    "",
+                    ("choose another name",),
+                    source=module.parsed.source,
+                )
+            )
         value = _literal(declaration.value)
         wrong = _fits(declaration, value)
         if wrong:
-            problems.append(Diagnostic("C0310", wrong, declaration.value.span, "", ("choose a value inside, or widen the range",), source=module.parsed.source))
+            problems.append(
+                Diagnostic(
+                    "C0310",
+                    wrong,
+                    declaration.value.span,
+                    "",
+                    ("choose a value inside, or widen the range",),
+                    source=module.parsed.source,
+                )
+            )
         if name.name in given:
             value = _override(declaration, given[name.name])
         params[name.name] = value
     for name_text in given.keys() - params.keys():
-        raise CuratecError.of("C0418", f"`-D {name_text}=…`: there is no such parameter", help=did_you_mean(name_text, params) or (f"parameters: {', '.join(params) or 'none'}",))
+        raise CuratecError.of(
+            "C0418",
+            f"`-D {name_text}=…`: there is no such parameter",
+            help=did_you_mean(name_text, params) or (f"parameters: {', '.join(params) or 'none'}",),
+        )
     return params
 
 
@@ -234,7 +287,11 @@ def _override(param: ast.Param, text: str) -> Const:
     value = _read_as(declared.type, text, whole=param.range is not None and _whole_range(param))
     wrong = "this does not read as its type" if value is None else _fits(param, value)
     if wrong or value is None:
-        raise CuratecError.of("C0418", f"`-D {param.name}={text}`: {wrong}", help=f"`{param.name}` is {declared.type}, declared as {_shown_range(param)}")
+        raise CuratecError.of(
+            "C0418",
+            f"`-D {param.name}={text}`: {wrong}",
+            help=f"`{param.name}` is {declared.type}, declared as {_shown_range(param)}",
+        )
     return value
 
 

@@ -69,7 +69,12 @@ class ExpectChecker:
         entry = WINDOWS.get(name)
         if entry is None or name == "rank":
             words = [word for word in WINDOWS if word != "rank"]
-            self.error("C0204", f"`{name}` measures nothing", expr.function.span, *(did_you_mean(name, ["rows", *words]) or ("use `rows`, `share`, `mean`, …",)))
+            self.error(
+                "C0204",
+                f"`{name}` measures nothing",
+                expr.function.span,
+                *(did_you_mean(name, ["rows", *words]) or ("use `rows`, `share`, `mean`, …",)),
+            )
             return None
         if entry.argument is None:
             return self._rows(expr)
@@ -106,7 +111,10 @@ class ExpectChecker:
             return value.name
         sinks = [name for name in self.scopes if name != "shared"]
         word = value.name if isinstance(value, ast.Reference) else ""
-        self.error("C0213", "this names no sink of the strategy", argument.span, *(did_you_mean(word, sinks) or (f"its sinks: {', '.join(sinks) or 'none'}",)))
+        self.error(
+            "C0213",
+            "this names no sink of the strategy",
+            argument.span,
+            *(did_you_mean(word, sinks) or (f"its sinks: {', '.join(sinks) or 'none'}",)),
+        )
         return None
-
-

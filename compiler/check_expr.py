@@ -209,7 +209,9 @@ class ExprChecker:
             self.error("C0203", f"`{name}` is no collection", span, "", *help_)
             return None
         if here is Level.TURN and name == "turns":
-            self.error("C0211", "turns inside turns cannot be asked for", span, "", "use `prev`, `next`, `caller` or `reply`")
+            self.error(
+                "C0211", "turns inside turns cannot be asked for", span, "", "use `prev`, `next`, `caller` or `reply`"
+            )
             return None
         if here in (Level.CALL, Level.TOOL):
             self.error("C0211", f"a {here} holds no {name}", span)
@@ -261,7 +263,9 @@ class ExprChecker:
         if Type.TEXTS in (a.type, b.type):
             return self.error("C0301", "a list is not compared", span, "", 'ask `has(tool_names, "x")` or `length(…)`')
         if a.type is not b.type and not (a.type.is_number and b.type.is_number):
-            return self.error("C0301", f"{article(a.type)} is compared with {article(b.type)}", span, "", *_cast_help(a, b))
+            return self.error(
+                "C0301", f"{article(a.type)} is compared with {article(b.type)}", span, "", *_cast_help(a, b)
+            )
         if a.type is Type.BOOL and operator not in ("==", "!="):
             return self.error("C0301", "true and false have no order", span)
         self._known_word(a, b, right)
@@ -288,7 +292,9 @@ class ExprChecker:
             return core
         when = read_time(core.value)
         if when is None:
-            return self.error("C0301", "this text is no time", expr.span, "", 'write "2026-01-31" or "2026-01-31T09:00:00Z"')
+            return self.error(
+                "C0301", "this text is no time", expr.span, "", 'write "2026-01-31" or "2026-01-31T09:00:00Z"'
+            )
         return Const(when, Type.TIME)
 
     @check.register
@@ -312,7 +318,9 @@ class ExprChecker:
         operand = read_json(operand, Type.FLOAT if numeric else Type.TEXT)
         for choice, written in zip(choices, expr.choices, strict=True):
             if choice.type is not operand.type and not (choice.type.is_number and operand.type.is_number):
-                return self.error("C0312", f"{article(operand.type)} is looked for among {article(choice.type)}", written.span)
+                return self.error(
+                    "C0312", f"{article(operand.type)} is looked for among {article(choice.type)}", written.span
+                )
             self._known_word(operand, choice, written)
         found = apply("one_of", operand, *choices)
         return apply("not", found) if expr.negated else found

@@ -49,7 +49,9 @@ class SinkChecker:
         name = setting_name(setting)
         if not isinstance(setting, SETTINGS[kind]):
             home = next(sink for sink, kinds in SETTINGS.items() if isinstance(setting, kinds))
-            self.steps.error("C0409", f"`{name}` is a setting of `emit {home}`", setting.span, f"`emit {kind}` has no `{name}`")
+            self.steps.error(
+                "C0409", f"`{name}` is a setting of `emit {home}`", setting.span, f"`emit {kind}` has no `{name}`"
+            )
         elif name in self.given:
             self.steps.error("C0409", f"`{name}` is given twice in this sink", setting.span, "a setting stands once")
         else:
@@ -58,7 +60,9 @@ class SinkChecker:
     def _wants(self, name: str, example: str) -> bool:
         if name in self.given:
             return True
-        self.steps.error("C0410", f"`emit {self.sink.name}` needs `{name}`", self.sink.name.span, f"for example `{example}`")
+        self.steps.error(
+            "C0410", f"`emit {self.sink.name}` needs `{name}`", self.sink.name.span, f"for example `{example}`"
+        )
         return False
 
     def _format(self) -> str:
@@ -69,7 +73,12 @@ class SinkChecker:
             self.steps.later(f"format `{setting.name}`", setting.span)
         elif setting.name.name not in FORMATS:
             known = ", ".join(f"`{name}`" for name in FORMATS)
-            self.steps.error("C0215", f"no format is called `{setting.name}`", setting.name.span, *(did_you_mean(setting.name.name, FORMATS) or (f"the formats are {known}",)))
+            self.steps.error(
+                "C0215",
+                f"no format is called `{setting.name}`",
+                setting.name.span,
+                *(did_you_mean(setting.name.name, FORMATS) or (f"the formats are {known}",)),
+            )
         return setting.name.name
 
     # ---- sft ----
@@ -98,7 +107,9 @@ class SinkChecker:
         if not isinstance(setting, ast.Loss):
             return plan.Loss()
         if setting.on.name != "assistant":
-            self.steps.error("C0215", f"loss on `{setting.on}` is not possible", setting.on.span, "only `loss on assistant` is")
+            self.steps.error(
+                "C0215", f"loss on `{setting.on}` is not possible", setting.on.span, "only `loss on assistant` is"
+            )
         where = self.steps.expr(Level.TURN).condition(setting.where) if setting.where is not None else None
         weight = self.steps.expr(Level.TURN).number(setting.weight) if setting.weight is not None else None
         for core, expr in ((where, setting.where), (weight, setting.weight)):
@@ -119,7 +130,12 @@ class SinkChecker:
         if isinstance(prompt, ast.Prompt):
             pick = prompt.pick
             if prompt.role.name != "assistant":
-                self.steps.error("C0215", f"a prompt ends before an assistant turn, not `{prompt.role}`", prompt.role.span, "write `prompt until first assistant`")
+                self.steps.error(
+                    "C0215",
+                    f"a prompt ends before an assistant turn, not `{prompt.role}`",
+                    prompt.role.span,
+                    "write `prompt until first assistant`",
+                )
         environment = self.given.get("environment")
         if isinstance(environment, ast.EnvironmentUse):
             self.steps.known("tools", environment.tools, self.steps.declared.tools)
@@ -153,9 +169,16 @@ class SinkChecker:
                 return [(name, sign)]
             case ast.Reference(name=name):
                 known = ", ".join(f"`{v}`" for v in VERIFIERS)
-                self.steps.error("C0204", f"no verifier is called `{name}`", expr.span, *(did_you_mean(name, VERIFIERS) or (f"there are {known}",)))
+                self.steps.error(
+                    "C0204",
+                    f"no verifier is called `{name}`",
+                    expr.span,
+                    *(did_you_mean(name, VERIFIERS) or (f"there are {known}",)),
+                )
                 return []
-        self.steps.error("C0304", "a reward is a sum of verifiers", expr.span, "for example `0.8 * state_match + 0.2 * call_format`")
+        self.steps.error(
+            "C0304", "a reward is a sum of verifiers", expr.span, "for example `0.8 * state_match + 0.2 * call_format`"
+        )
         return []
 
     # ---- memory ----
@@ -167,7 +190,12 @@ class SinkChecker:
         top = 3
         if isinstance(retrieve, ast.Retrieve):
             if retrieve.method.name != "bm25":
-                self.steps.error("C0215", f"no retrieval is called `{retrieve.method}`", retrieve.method.span, "the only one is `bm25`")
+                self.steps.error(
+                    "C0215",
+                    f"no retrieval is called `{retrieve.method}`",
+                    retrieve.method.span,
+                    "the only one is `bm25`",
+                )
             top = self.steps.count(retrieve.top, "`top`") or top
         if not (has_key and has_value):
             return None
@@ -188,7 +216,9 @@ class SinkChecker:
                 self.steps.error("C0410", f"`pair` needs `{part} where …`", pair.span, f"for example `{example}`")
         if pair.chosen is None or pair.rejected is None:
             return None
-        within = tuple(self.steps.expr().key(key) for key in pair.within) or (Column(Level.TRAJECTORY, "task", Type.TEXT),)
+        within = tuple(self.steps.expr().key(key) for key in pair.within) or (
+            Column(Level.TRAJECTORY, "task", Type.TEXT),
+        )
         return plan.Preference(
             within,
             self.steps.expr().condition(pair.chosen),
@@ -214,5 +244,3 @@ def setting_name(setting: ast.Statement) -> str:
     """The word that a setting begins with."""
     kind = str(getattr(setting, "kind", ""))
     return {"context_setting": "context"}.get(kind, kind)
-
-

@@ -111,7 +111,9 @@ class StepChecker:
             name, span = statement.label.name, statement.label.span
             if name in self.taken:
                 line, _ = self.source.position(self.taken[name].start)
-                self.error("C0207", f"label `{name}` is used twice", span, "choose another one", note=f"first on line {line}")
+                self.error(
+                    "C0207", f"label `{name}` is used twice", span, "choose another one", note=f"first on line {line}"
+                )
             self.taken[name] = span
             return name
         base = stable_name(statement, operation)
@@ -121,7 +123,12 @@ class StepChecker:
             name = f"{base}_{n}"
         self.taken[name] = statement.span
         if not isinstance(operation, (plan.Tag, plan.Split, type(None))):
-            self.warn("C0405", "this step has no label", statement.span, f"begin it with a name, `{name}: …`: ledger, report and diff speak labels")
+            self.warn(
+                "C0405",
+                "this step has no label",
+                statement.span,
+                f"begin it with a name, `{name}: …`: ledger, report and diff speak labels",
+            )
         return name
 
     def _operation(self, s: ast.Statement) -> plan.Operation | None:  # noqa: PLR0915
@@ -162,7 +169,13 @@ class StepChecker:
     def _turns_set(self, s: ast.TurnsSet) -> plan.Operation | None:
         if s.field.name not in SETTABLE:
             words = " and ".join(f"`{name}`" for name in SETTABLE)
-            self.error("C0203", f"`{s.field}` cannot be set", s.field.span, *did_you_mean(s.field.name, SETTABLE), f"a step can set {words}")
+            self.error(
+                "C0203",
+                f"`{s.field}` cannot be set",
+                s.field.span,
+                *did_you_mean(s.field.name, SETTABLE),
+                f"a step can set {words}",
+            )
             return None
         value = self.expr(Level.TURN).text(s.value)
         where = self.expr(Level.TURN).condition(s.where) if s.where is not None else None
@@ -184,7 +197,12 @@ class StepChecker:
                 self.later("`limit … per each`", s.span)
             return None
         if not s.order:
-            self.warn("C0402", "a limit without `order by` keeps arbitrary rows", s.span, "say which ones matter: `order by reward desc`")
+            self.warn(
+                "C0402",
+                "a limit without `order by` keeps arbitrary rows",
+                s.span,
+                "say which ones matter: `order by reward desc`",
+            )
         return None if count is None else plan.Limit(count, keys, order)
 
     def _sample(self, s: ast.Sample) -> plan.Operation | None:
@@ -222,7 +240,11 @@ class StepChecker:
         unknown = [share.name for share in s.shares if share.name.name not in ("train", "validation")]
         for name in unknown:
             held = name.name in ("dev", "holdout", "test")
-            help_ = "sealed parts come from a benchmark or a `test set`" if held else "the parts are `train` and `validation`"
+            help_ = (
+                "sealed parts come from a benchmark or a `test set`"
+                if held
+                else "the parts are `train` and `validation`"
+            )
             self.error("C0408", f"a split has no part `{name}`", name.span, help_)
         if "train" not in names and not unknown:
             self.error("C0408", "a split needs `train`", s.span)
@@ -236,7 +258,11 @@ class StepChecker:
             seen.add(share.name.name)
         total = sum(share.percent.value for share in shares)
         if abs(total - 100) > 1e-9:
-            self.error("C0408", f"the shares sum to {total:g}%, not 100%", shares[0].span.to(shares[-1].span) if shares else span)
+            self.error(
+                "C0408",
+                f"the shares sum to {total:g}%, not 100%",
+                shares[0].span.to(shares[-1].span) if shares else span,
+            )
         return tuple((share.name.name, share.percent.value / 100) for share in shares)
 
     # ---- not available yet: names and types are checked all the same ----
@@ -246,7 +272,9 @@ class StepChecker:
             case ast.Join():
                 if self.known("table", s.table, self.declared.tables):
                     self.expr().key(s.on)
-                    self.scope = replace(self.scope, tables={**self.scope.tables, s.table.name: self.declared.tables[s.table.name]})
+                    self.scope = replace(
+                        self.scope, tables={**self.scope.tables, s.table.name: self.declared.tables[s.table.name]}
+                    )
                 self.later("`join`", s.span)
             case ast.Render():
                 self.later("`render`", s.span)
@@ -257,7 +285,13 @@ class StepChecker:
             case ast.Redact():
                 for family in s.families:
                     if family.name not in REDACTIONS:
-                        self.error("C0215", f"nothing is called `{family}`", family.span, *did_you_mean(family.name, REDACTIONS), "redact `pii`, `secrets` or both")
+                        self.error(
+                            "C0215",
+                            f"nothing is called `{family}`",
+                            family.span,
+                            *did_you_mean(family.name, REDACTIONS),
+                            "redact `pii`, `secrets` or both",
+                        )
                 self.later("`redact`", s.span)
             case ast.DedupNear():
                 self.expr().text(s.on)
@@ -296,12 +330,22 @@ class StepChecker:
         name = s.call.function
         if name.name not in AUGMENTATIONS:
             known = ", ".join(f"`{n}`" for n in AUGMENTATIONS)
-            self.error("C0204", f"unknown augmentation `{name}`", name.span, *(did_you_mean(name.name, AUGMENTATIONS) or (f"there are {known}",)))
+            self.error(
+                "C0204",
+                f"unknown augmentation `{name}`",
+                name.span,
+                *(did_you_mean(name.name, AUGMENTATIONS) or (f"there are {known}",)),
+            )
             return
         for argument in s.call.arguments:
             words = AUGMENTATIONS[name.name]
             if argument.name is not None and argument.name not in words:
-                self.error("C0304", f"`{name}` has no argument `{argument.name}`", argument.span, *did_you_mean(argument.name, words))
+                self.error(
+                    "C0304",
+                    f"`{name}` has no argument `{argument.name}`",
+                    argument.span,
+                    *did_you_mean(argument.name, words),
+                )
         if self.decomposed and name.name in ("recover", "rebind"):
             self.error("C0406", f"`augment {name}` cannot follow `decompose`", s.span, "put it before")
         self.later("`augment`", s.span)

@@ -62,11 +62,21 @@ class StrategyChecker:
                     pass
                 case _:
                     if emitted is not None:
-                        self.error("C0407", "a shared step stands after a sink or stage", item.span, "move it above them, or into the sink")
+                        self.error(
+                            "C0407",
+                            "a shared step stands after a sink or stage",
+                            item.span,
+                            "move it above them, or into the sink",
+                        )
                     self._position(item, strategy)
                     shared.extend(self._one(steps, item))
         if not any(isinstance(item, ast.Sink) for item in strategy.body):
-            self.error("C0410", f"strategy `{strategy.name}` emits nothing", strategy.name.span, "add a sink: `emit sft { loss on assistant }`")
+            self.error(
+                "C0410",
+                f"strategy `{strategy.name}` emits nothing",
+                strategy.name.span,
+                "add a sink: `emit sft { loss on assistant }`",
+            )
         self.scopes["shared"] = steps.scope
         expectations = self._expectations(expects, sinks)
         self._lint_outcome(strategy, shared, sinks, stages)
@@ -86,7 +96,9 @@ class StrategyChecker:
     def _from(self, strategy: ast.Strategy) -> tuple[plan.Corpus, ...]:
         froms = [item for item in strategy.body if isinstance(item, ast.From)]
         if not froms:
-            self.error("C0410", f"strategy `{strategy.name}` has no `from`", strategy.name.span, "begin it with `from SOURCE`")
+            self.error(
+                "C0410", f"strategy `{strategy.name}` has no `from`", strategy.name.span, "begin it with `from SOURCE`"
+            )
             return ()
         for extra in froms[1:]:
             self.error("C0406", "`from` stands twice", extra.span, "name all sources in one: `from a, b`")
@@ -107,7 +119,9 @@ class StrategyChecker:
             return []
         if name.name not in self.sites:
             words = [*self.declared.sources, *self.declared.syntheses]
-            listed = (f"declared: {', '.join(words)}",) if words else ('declare one: `source runs { path "runs/*.jsonl" }`',)
+            listed = (
+                (f"declared: {', '.join(words)}",) if words else ('declare one: `source runs { path "runs/*.jsonl" }`',)
+            )
             self.error("C0201", f"no source is called `{name}`", name.span, *(did_you_mean(name.name, words) or listed))
             return []
         declaration, module = self.sites[name.name]
@@ -141,7 +155,16 @@ class StrategyChecker:
     def _lint_filter(self, operation: plan.Filter, item: ast.Filter) -> None:
         nothing = never_true(operation.where) if operation.verb == "keep" else always_true(operation.where)
         if nothing:
-            self.report(Diagnostic("C0401", "this filter keeps nothing", item.where.span, "no row can pass", ("check the bounds",), severity="warning"))
+            self.report(
+                Diagnostic(
+                    "C0401",
+                    "this filter keeps nothing",
+                    item.where.span,
+                    "no row can pass",
+                    ("check the bounds",),
+                    severity="warning",
+                )
+            )
 
     def _position(self, item: ast.Statement, strategy: ast.Strategy) -> None:
         """`split` is preceded only by `from`, `join` and `derive`, and stands once."""
@@ -152,7 +175,12 @@ class StrategyChecker:
         if isinstance(wrong, ast.Split):
             self.error("C0406", "`split` stands twice", item.span, "one split holds for every sink")
         elif wrong is not None:
-            self.error("C0406", "`split` comes before every filter", item.span, "move it up, right after `from`, so that a filter never moves a task")
+            self.error(
+                "C0406",
+                "`split` comes before every filter",
+                item.span,
+                "move it up, right after `from`, so that a filter never moves a task",
+            )
 
     def _stage(
         self,
@@ -163,7 +191,12 @@ class StrategyChecker:
     ) -> None:
         name = stage.name.name
         if name in branches or name in SINKS or name == "shared":
-            self.error("C0202", f"stage `{name}` is declared twice" if name in branches else f"`{name}` is taken", stage.name.span, "choose another name")
+            self.error(
+                "C0202",
+                f"stage `{name}` is declared twice" if name in branches else f"`{name}` is taken",
+                stage.name.span,
+                "choose another name",
+            )
             return
         base = self._base(stage.base, branches, may_be_shared=True)
         steps = self._branch(base, shared, branches, "stage")
@@ -172,16 +205,29 @@ class StrategyChecker:
         self.scopes[name] = steps.scope
         stages.append(plan.Branch(name, base, tuple(made)))
 
-    def _base(self, base: Name | None, branches: dict[str, tuple[StepChecker, list[plan.Step]]], *, may_be_shared: bool) -> str | None:
+    def _base(
+        self, base: Name | None, branches: dict[str, tuple[StepChecker, list[plan.Step]]], *, may_be_shared: bool
+    ) -> str | None:
         if base is None or (may_be_shared and base.name == "shared"):
             return None
         if base.name not in branches:
             words = [*branches, "shared"]
-            self.error("C0214", f"no stage is called `{base}`", base.span, *(did_you_mean(base.name, words) or ("`shared` is the shared rows",)))
+            self.error(
+                "C0214",
+                f"no stage is called `{base}`",
+                base.span,
+                *(did_you_mean(base.name, words) or ("`shared` is the shared rows",)),
+            )
             return None
         return base.name
 
-    def _branch(self, base: str | None, shared: StepChecker, branches: dict[str, tuple[StepChecker, list[plan.Step]]], place: str) -> StepChecker:
+    def _branch(
+        self,
+        base: str | None,
+        shared: StepChecker,
+        branches: dict[str, tuple[StepChecker, list[plan.Step]]],
+        place: str,
+    ) -> StepChecker:
         start = branches[base][0] if base is not None else shared
         steps = self._steps(start.scope, place)
         steps.decomposed = start.decomposed
@@ -206,7 +252,12 @@ class StrategyChecker:
         name = sink.name.name
         if name not in SINKS:
             known = ", ".join(f"`{s}`" for s in SINKS)
-            self.error("C0213", f"nothing is emitted as `{name}`", sink.name.span, *(did_you_mean(name, SINKS) or (f"the sinks are {known}",)))
+            self.error(
+                "C0213",
+                f"nothing is emitted as `{name}`",
+                sink.name.span,
+                *(did_you_mean(name, SINKS) or (f"the sinks are {known}",)),
+            )
             return
         if any(made.name == name for made in sinks):
             self.error("C0202", f"`emit {name}` stands twice", sink.name.span, "put both into one sink")
@@ -231,10 +282,14 @@ class StrategyChecker:
                 self.error("C0207", f"label `{label}` is used twice", expect.label.span, "choose another one")
             self.labels[label] = expect.span
             if condition is not None:
-                made.append(plan.Expectation(condition, label, statement_text(expect), expect.because, expect.span, self.source))
+                made.append(
+                    plan.Expectation(condition, label, statement_text(expect), expect.because, expect.span, self.source)
+                )
         return tuple(made)
 
-    def _lint_outcome(self, strategy: ast.Strategy, shared: list[plan.Step], sinks: list[plan.Branch], stages: list[plan.Branch]) -> None:
+    def _lint_outcome(
+        self, strategy: ast.Strategy, shared: list[plan.Step], sinks: list[plan.Branch], stages: list[plan.Branch]
+    ) -> None:
         sft = next((s for s in sinks if s.name == "sft"), None)
         if sft is None:
             return
@@ -250,5 +305,12 @@ class StrategyChecker:
         if not asked:
             at = next(i for i in strategy.body if isinstance(i, ast.Sink) and i.name.name == "sft")
             self.report(
-                Diagnostic("C0403", "failed runs are trained on as well", at.name.span, "no step asks how a run ended", ("add a filter such as `winners: keep where success`",), severity="warning")
+                Diagnostic(
+                    "C0403",
+                    "failed runs are trained on as well",
+                    at.name.span,
+                    "no step asks how a run ended",
+                    ("add a filter such as `winners: keep where success`",),
+                    severity="warning",
+                )
             )

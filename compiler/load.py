@@ -98,7 +98,10 @@ def _read_revision(spec: str) -> tuple[str, str, Path]:
     if shown.returncode != 0:
         reason = shown.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
         raise CuratecError.of(
-            "C0601", f"git has no `{path}` at `{revision}`", help=(reason, "check the path and the revision"), place=spec
+            "C0601",
+            f"git has no `{path}` at `{revision}`",
+            help=(reason, "check the path and the revision"),
+            place=spec,
         )
     base = Path.cwd() if path.startswith("./") else Path(top.stdout.strip() or ".")
     return spec, _text(shown.stdout, spec), (base / path).parent

@@ -120,7 +120,11 @@ def _qualified(checker: ExprChecker, base: ast.Reference, expr: ast.Attribute) -
         return Column(Level.TRAJECTORY, f"{base.name}.{name}", columns[name])
     if base.name in scope.unjoined:
         return checker.error(
-            "C0209", f"table `{base.name}` is not joined here", base.span, "", f"put `join {base.name} on …` before this step"
+            "C0209",
+            f"table `{base.name}` is not joined here",
+            base.span,
+            "",
+            f"put `join {base.name} on …` before this step",
         )
     return None
 
@@ -139,7 +143,11 @@ def _neighbour(checker: ExprChecker, base: ast.Reference, expr: ast.Attribute) -
         return _unknown_field(checker, Level.TURN, name, expr.name.span, fields)
     if fields[name] is Type.COLLECTION:
         return checker.error(
-            "C0212", f"the calls of `{base.name}` cannot be asked for", expr.span, "", f"compare `{base.name}.calls_text`"
+            "C0212",
+            f"the calls of `{base.name}` cannot be asked for",
+            expr.span,
+            "",
+            f"compare `{base.name}.calls_text`",
         )
     return Column(Level.TURN, name, fields[name], via=base.name)  # type: ignore[arg-type]
 

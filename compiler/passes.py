@@ -39,7 +39,9 @@ def hash_long_keys(whole: plan.Plan) -> plan.Plan:
             case plan.Limit() | plan.Sample():
                 return replace(node, per=tuple(hashed(k) for k in node.per))
             case plan.Preference():
-                return replace(node, within=tuple(hashed(k) for k in node.within), max_per=tuple(hashed(k) for k in node.max_per))
+                return replace(
+                    node, within=tuple(hashed(k) for k in node.within), max_per=tuple(hashed(k) for k in node.max_per)
+                )
             case plan.Split():
                 return replace(node, by=hashed(node.by))
         return node
@@ -56,8 +58,7 @@ def _everywhere(node: Node, rewrite: Callable[[Any], Any]) -> Node:
     changed = {
         f.name: new
         for f in fields(node)
-        if f.name not in ("span", "source")
-        and (new := _everywhere(old := getattr(node, f.name), rewrite)) is not old
+        if f.name not in ("span", "source") and (new := _everywhere(old := getattr(node, f.name), rewrite)) is not old
     }
     return rewrite(replace(node, **changed) if changed else node)  # type: ignore[no-any-return]
 

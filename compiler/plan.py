@@ -104,9 +104,7 @@ class Split:
     seed: int
 
 
-Operation = (
-    Filter | TurnsFilter | TurnsSet | ToolsFilter | Dedup | Limit | Sample | Derive | Tag | Sort | Split
-)
+Operation = Filter | TurnsFilter | TurnsSet | ToolsFilter | Dedup | Limit | Sample | Derive | Tag | Sort | Split
 
 
 @dataclass(frozen=True, slots=True)
