@@ -1,4 +1,4 @@
-"""The page of each code: what it means, a bad example and the good one. `codes.md` is printed and published as it is."""
+"""The page of each code: what it means, a bad example, the good one. `codes.md` is printed and published as it is."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Driver:
         self.closed = (before, token) if closing and real else None
         if real:
             # Behind a guess the next token shows whether it was right, unless it only begins another statement.
-            if machine.saved is before or first_on_line(self.text, token.start_pos or 0):
+            if self.quiet and (machine.saved is before or first_on_line(self.text, token.start_pos or 0)):
                 self.quiet = False
             self.tokens.append(token)
 
@@ -227,7 +227,7 @@ class Driver:
         else:
             begin = failure.statement[0].end_pos or 0
             self.machine.restore(self.machine.saved)
-        names = [m for m in _NAME.finditer(self.text, begin, rest.end())]
+        names = list(_NAME.finditer(self.text, begin, rest.end()))
         for terminal in HEADS[head]:
             like = token
             text = self.grammar.words.get(terminal, "_")
@@ -259,10 +259,10 @@ class Driver:
         at = resume(
             self.text,
             position,
-            known[machine.place],
-            known[""],
-            indent_at(self.text, start.start_pos or 0),
-            max(0, braces),
+            starters=known[machine.place],
+            known=known[""],
+            indent=indent_at(self.text, start.start_pos or 0),
+            depth=max(0, braces),
             top=machine.place == "file",
         )
         self.skipped.append(Span(start.start_pos or 0, at))

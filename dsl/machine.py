@@ -142,6 +142,11 @@ class Machine:
             if action is Shift:
                 return
             size = len(rule.expansion)
+            if size == 1 and rule.options.expand1 and rule.alias is None:
+                # A level of the expression rules that only hands its operand on: nothing to build.
+                del states[-1]
+                states.append(table[states[-1]][rule.origin.name][1])
+                continue
             children: list[Any] = []
             depth = 0
             if size:
@@ -149,11 +154,7 @@ class Machine:
                 depth = max(depths[-size:])
                 del states[-size:], values[-size:], depths[-size:]
             value = callbacks[rule](children)
-            if (
-                isinstance(value, Tree)
-                and not (size == 1 and value is children[0])
-                and not rule.origin.name.startswith("_")
-            ):
+            if isinstance(value, Tree) and not rule.origin.name.startswith("_"):
                 depth += 1
                 if depth > MAX_DEPTH:
                     raise TooDeep

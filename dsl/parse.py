@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import Diagnostic, in_order
-from curatec.dsl.source import Source, Span
+from curatec.dsl.source import Source
 
 if TYPE_CHECKING:
     from lark import Token

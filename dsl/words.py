@@ -183,12 +183,10 @@ def human(terminal: str, words: dict[str, str]) -> str:
     return _NAMES[terminal] if terminal in _NAMES else f"`{words[terminal]}`"
 
 
-_OPERAND = frozenset(
-    "NAME QUOTED_NAME NUMBER STRING RAW_STRING LONG_STRING TRUE FALSE NULL LPAR LSQB MINUS NOT IF".split()
-)
 _STRINGS = frozenset(("STRING", "RAW_STRING", "LONG_STRING"))
 _NAME_FORMS = frozenset(("NAME", "QUOTED_NAME"))
 _LITERALS = frozenset(("TRUE", "FALSE", "MINUS", "NUMBER"))
+_OPERAND = _STRINGS | _NAME_FORMS | _LITERALS | {"NULL", "LPAR", "LSQB", "NOT", "IF"}
 _OPERATOR = re.compile(r"[=!<>~+\-*/%.]+$|\[$")
 _WORD_OPERATORS = frozenset(("and", "or", "not", "in", "is", "as", "between"))
 
