@@ -21,6 +21,11 @@ def micro(x: pl.Expr) -> pl.Expr:
     return (x.cast(pl.Float64) * MICRO).round(mode="half_to_even").cast(pl.Int64)
 
 
+def _total(micros: pl.Expr) -> pl.Expr:
+    """Their sum: added up in 128 bits, since 64 would wrap around; the strict cast raises where it does not fit."""
+    return micros.cast(pl.Int128).sum().cast(pl.Int64).cast(pl.Float64)
+
+
 def _true(e: pl.Expr) -> pl.Expr:
     """A divisor that is a column: polars divides by a literal through its reciprocal."""
     return e.cast(pl.Float64)
@@ -35,13 +40,12 @@ def expression(function: str, type_: Type, *, descending: bool = False) -> pl.Ex
     if function == "sum":
         # Integers add up in 128 bits; the strict cast raises where the sum does not fit in 64.
         whole = x.cast(pl.Int128).sum().cast(pl.Int64)
-        return whole if type_ is Type.INT else micro(x).sum().cast(pl.Float64) / _true(pl.lit(MICRO) + 0 * pl.len())
+        return whole if type_ is Type.INT else _total(micro(x)) / _true(pl.lit(MICRO) + 0 * pl.len())
     if function == "mean":
-        total = micro(x).sum().cast(pl.Float64) / _true(pl.lit(MICRO) + 0 * pl.len())
-        return pl.when(x.count() > 0).then(total / _true(x.count()))
+        return pl.when(x.count() > 0).then(_total(micro(x)) / _true(x.count() * MICRO))
     if function == "std":
-        mean = micro(x).sum().cast(pl.Float64) / _true(x.count() * MICRO)
-        squares = micro((number - mean) * (number - mean)).sum().cast(pl.Float64) / _true(pl.lit(MICRO) + 0 * pl.len())
+        mean = _total(micro(x)) / _true(x.count() * MICRO)
+        squares = _total(micro((number - mean) * (number - mean))) / _true(pl.lit(MICRO) + 0 * pl.len())
         return pl.when(x.count() > 1).then((squares / _true(x.count() - 1)).sqrt())
     if function == "min":
         return x.min()
