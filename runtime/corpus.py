@@ -159,6 +159,8 @@ def load(inputs: Sequence[Input], cores: Sequence[Core], scratch: Path) -> Loade
             frames.append(rows.with_columns(part=pl.lit(number, dtype=pl.UInt32)))
             files.append(turns)
             parts.append(part)
+    if not frames:  # files without a single record
+        frames = [_settled(given, _NOTHING, (), meta, toolsets).with_columns(part=pl.lit(0, dtype=pl.UInt32)) for given in inputs]
     turns_now = Turns(tuple(files))
     rows = _identified(pl.concat(frames, how="diagonal"), State(pl.concat(frames, how="diagonal"), turns_now, toolsets, args))
     return Loaded(State(_with_attempts(rows), turns_now, toolsets, args), tuple(parts), tuple(inputs))
@@ -166,9 +168,17 @@ def load(inputs: Sequence[Input], cores: Sequence[Core], scratch: Path) -> Loade
 
 def _rows(given: Input, part: ingest.Part, meta: tuple[json_path.JsonPath, ...], toolsets: dict[str, str]) -> pl.DataFrame:
     """The narrow rows of one part under the language's names, source settings applied."""
+    return _settled(given, pl.read_parquet(part.runs, columns=_NOTHING.columns), part.files, meta, toolsets)
+
+
+_NOTHING = pl.DataFrame(schema={name: dtype for name, dtype in RUNS.items() if name not in ("error", "gold_json", "reward_parts")})
+
+
+def _settled(
+    given: Input, read: pl.DataFrame, files: Sequence[str], meta: tuple[json_path.JsonPath, ...], toolsets: dict[str, str]
+) -> pl.DataFrame:
     corpus = given.corpus
-    read = pl.read_parquet(part.runs, columns=[name for name in RUNS if name not in ("error", "gold_json", "reward_parts")])
-    paths = pl.Series("path", list(part.files), dtype=pl.String).gather(read["file"])
+    paths = pl.Series("path", list(files), dtype=pl.String).gather(read["file"])
     rows = read.with_columns(
         source=pl.lit(corpus.name),
         path=paths,
