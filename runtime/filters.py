@@ -151,6 +151,8 @@ def _(operation: plan.Sort, state: State, place: Place) -> State:
 def _(operation: plan.Split, state: State, place: Place) -> State:
     measured, [by] = state.values([operation.by], place.ahead)
     rows = measured.rows
+    if by.dtype == pl.List(pl.String):  # a list has no text of its own
+        by = text.hash_key([by]).set(by.is_null(), None)
     key = rows.select(key=pl.coalesce(pl.lit(by).cast(pl.String), "task", "id"))["key"]
     _tasks_whole(rows, key, place)
     parts = _parts(text.draw("split", operation.seed, key), operation.shares)
