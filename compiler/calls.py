@@ -133,6 +133,8 @@ class CallChecker:
         core = self.checker.check(argument.value)
         if core.type is Type.JSON:
             core = read_json(core, Type.TEXT if Type.TEXT in parameter.types else parameter.types[0])
+        if core.type is Type.NULL and Type.BOOL not in parameter.types:
+            return Const(None, parameter.types[0])
         if core.type in (*parameter.types, Type.UNKNOWN, Type.NULL):
             return core
         if core.type is Type.COLLECTION:

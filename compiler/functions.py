@@ -17,9 +17,11 @@ def _one(name: str, *types: Type) -> Parameter:
 
 
 def _same(types: Sequence[Type]) -> Type:
-    known = [t for t in types if t not in (Type.NULL, Type.UNKNOWN)]
-    if not known:
+    if Type.UNKNOWN in types:
         return Type.UNKNOWN
+    known = [t for t in types if t is not Type.NULL]
+    if not known:
+        return Type.NULL
     return numeric(known) if all(t.is_number for t in known) else known[0]
 
 
@@ -28,8 +30,8 @@ def _branches(types: Sequence[Type]) -> Type:
 
 
 _BOOLEAN = (
-    Entry("and", (_one("a", B), _one("b", B)), B, "three-valued", "Both hold.", "true and null", None, p.both, True),
-    Entry("or", (_one("a", B), _one("b", B)), B, "three-valued", "At least one holds.", "true or null", True, p.either, True),
+    Entry("and", (_one("a", B), _one("b", B)), B, "three-valued", "Both hold.", "true and 1 / 0 > 1", None, p.both, True),
+    Entry("or", (_one("a", B), _one("b", B)), B, "three-valued", "At least one holds.", "true or 1 / 0 > 1", True, p.either, True),
     Entry("not", (_one("a", B),), B, "three-valued", "It does not hold.", "not false", True, p.negate, True),
 )
 _COMPARISON = tuple(
@@ -75,7 +77,7 @@ _TEXT = (
 )
 _CHOICE = (
     Entry("coalesce", (_one("a", *_ANY), Parameter("b", _ANY, repeated=True)), _same, "nulls ignored", "The first that is not null.", "coalesce(null, 2)", 2, p.coalesce),
-    Entry("if", (_one("condition", B), _one("then", *_ANY), _one("else", *_ANY)), _branches, "three-valued", "`if c then a else b`; null counts as false.", "if null then 1 else 2", 2, p.conditional, True),
+    Entry("if", (_one("condition", B), _one("then", *_ANY), _one("else", *_ANY)), _branches, "three-valued", "`if c then a else b`; null counts as false.", "if 1 / 0 > 1 then 1 else 2", 2, p.conditional, True),
     Entry("is_null", (_one("value", *_ANY, TS),), B, "never null", "Whether there is no value.", "null is null", True, p.is_null, True),
     Entry("is_empty", (_one("value", T, TS),), B, "never null", 'Whether it is null, `""` or a list without items.', '"" is empty', True, p.is_empty, True),
     Entry("one_of", (_one("value", I, F, T, B), Parameter("choices", (I, F, T, B), repeated=True)), B, "null in, null out", "`value in {…}`.", '"a" in {"a", "b"}', True, p.one_of, True),
