@@ -85,7 +85,9 @@ class ExprChecker:
 
     def as_type(self, expr: ast.Expr, core: Core, want: Type, what: str) -> Core:
         core = read_json(core, want)
-        if core.type in (want, Type.UNKNOWN) or (core.type is Type.NULL and want is not Type.BOOL):
+        if core.type is Type.NULL and want is not Type.BOOL:
+            return Const(None, want)
+        if core.type in (want, Type.UNKNOWN):
             return core
         if core.type is Type.COLLECTION:
             return self._collection_as_value(expr.span)
@@ -357,7 +359,7 @@ class ExprChecker:
 
     @check.register
     def _(self, expr: ast.Is) -> Core:
-        operand = self.check(expr.operand)
+        operand = _whole(self.check(expr.operand))
         if operand.type is Type.UNKNOWN:
             return UNKNOWN
         if operand.type is Type.COLLECTION:
@@ -429,6 +431,16 @@ def read_json(core: Core, want: Type) -> Core:
         case Apply(function="if" | "coalesce"):
             return replace(core, args=tuple(read_json(a, want) for a in core.args), type=want)
     return UNKNOWN if isinstance(core, Const) else Path(core, (), want) if isinstance(core, Column) else core
+
+
+def _whole(core: Core) -> Core:
+    """`meta` or `args` itself, as the path without a step."""
+    match core:
+        case Column(type=Type.JSON):
+            return Path(core, ())
+        case Quantifier(pick=Column(type=Type.JSON) as pick):
+            return replace(core, pick=Path(pick, ()))
+    return core
 
 
 def agree(a: Core, b: Core) -> tuple[Core, Core]:

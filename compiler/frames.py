@@ -176,13 +176,19 @@ class Frames:
         return pl.col(name)
 
     def _json_state(self, core: Apply, level: Level, leaves: dict[Core, str]) -> pl.Expr | None:
-        """`meta.x is null`, `args.list is empty`: asked of the kind, since objects and lists have no text."""
-        if core.function not in ("is_null", "is_empty") or core.args[0].type is not Type.JSON:
+        """`meta.x is null`, `args.list is empty`: asked of the kind, since objects and lists have no text. `as int` too:
+        a number that is whole reads as one, however it is written."""
+        if core.function not in ("is_null", "is_empty", "as_int"):
             return None
-        kind = self._lower(cast("Core", Kind(core.args[0])), level, leaves)
+        argument = core.args[0]
+        if not _reads_path(argument) or (argument.type is not Type.JSON and core.function != "as_int"):
+            return None
+        kind = self._lower(cast("Core", Kind(argument)), level, leaves)
         if core.function == "is_null":
             return kind == "null"
-        text = self._lower(core.args[0], level, leaves)
+        text = self._lower(argument, level, leaves)
+        if core.function == "as_int":
+            return json_path.as_int(text, kind)
         return (kind == "null") | json_path.is_empty(text, kind)
 
     # ---- leaves ----
@@ -263,7 +269,8 @@ class Frames:
             case Path():
                 return self._down(self._extracted(core)[1], core.base.level, level)
             case Quantifier(pick=pick) if pick is not None:
-                return self.series(replace(core, pick=cast("Core", Kind(pick)), type=Type.TEXT), level)
+                found = self.series(replace(core, pick=cast("Core", Kind(pick)), type=Type.TEXT), level)
+                return found.cast(pl.String).fill_null("null")  # no row, nothing there
         raise AssertionError(core)
 
     # ---- quantifiers ----
@@ -300,6 +307,11 @@ class Kind:
     type: Type = Type.TEXT
 
 
+def _reads_path(core: Core) -> bool:
+    """Whether its value stands at a JSON path."""
+    return isinstance(core, Path) or (isinstance(core, Quantifier) and isinstance(core.pick, Path))
+
+
 def meta_column(path: str) -> str:
     """The column of `runs` that holds a path below `meta`."""
     return f"meta:{path}"
@@ -307,6 +319,8 @@ def meta_column(path: str) -> str:
 
 def literal(core: Const) -> pl.Expr:
     """A constant in its dtype."""
+    if core.value is None:
+        return pl.lit(None, dtype=DTYPES[core.type])
     if core.type is Type.TIME:
         return pl.lit(datetime.fromisoformat(str(core.value)), dtype=DTYPES[Type.TIME])
     if core.type is Type.TEXTS:
