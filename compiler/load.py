@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from curatec.dsl import ast
-from curatec.dsl.diagnostics import CuratecError, Diagnostic
+from curatec.dsl.diagnostics import CuratecError, Diagnostic, did_you_mean
 from curatec.dsl.parse import Parsed, decode, parse
 
 
@@ -22,7 +24,10 @@ class Module:
 
 @dataclass(frozen=True)
 class Program:
-    """The root module first, then imports in the order of their first mention."""
+    """The root module first, then imports in the order of their first mention.
+
+    `complete` is false when an import could not be read: a name that is unknown may then be one of its.
+    """
 
     modules: tuple[Module, ...]
     project: Path
@@ -31,6 +36,14 @@ class Program:
     @property
     def root(self) -> Module:
         return self.modules[0]
+
+    @property
+    def complete(self) -> bool:
+        return not self.diagnostics
+
+
+# A file's text; the second argument is the name that messages show. Raises CuratecError.
+Reader = Callable[[Path, str], str]
 
 
 def project_of(folder: Path) -> Path:
@@ -47,25 +60,21 @@ def inside(path: Path, project: Path, allowed: tuple[Path, ...] = ()) -> bool:
 
 def load(spec: str, allowed: tuple[Path, ...] = ()) -> Program:
     """Read a spec by path or `REV:path` and everything that it imports. Raises CuratecError for an unreadable root."""
-    name, text, folder = _read_root(spec)
-    return load_text(text, name, folder, allowed)
+    path = Path(spec)
+    if ":" in spec and not path.exists():
+        return _load_revision(spec, allowed)
+    return load_text(_read(path, spec), spec, path.parent, allowed)
 
 
 def load_text(text: str, name: str, folder: Path, allowed: tuple[Path, ...] = ()) -> Program:
     """A program from text that lies, or would lie, in a folder."""
-    project = project_of(folder)
-    root = Module(parse(text, name), folder)
-    modules = [root]
-    problems: list[Diagnostic] = []
-    _imports(root, modules, problems, project, allowed, chain=((folder / Path(name).name).resolve(),))
-    return Program(tuple(modules), project, tuple(problems))
+    return _program(text, name, folder / Path(name).name, allowed, _read)
 
 
-def _read_root(spec: str) -> tuple[str, str, Path]:
-    path = Path(spec)
-    if not path.exists() and ":" in spec:
-        return _read_revision(spec)
-    return spec, _read(path, spec), path.parent
+def _program(text: str, name: str, file: Path, allowed: tuple[Path, ...], read: Reader) -> Program:
+    loader = _Loader(project_of(file.parent), allowed, read)
+    loader.add(Module(parse(text, name), file.parent), (file,))
+    return Program(tuple(loader.modules), loader.project, tuple(loader.problems))
 
 
 def _read(path: Path, shown: str) -> str:
@@ -75,8 +84,9 @@ def _read(path: Path, shown: str) -> str:
         raise CuratecError.of(
             "C0601", f"there is no file `{shown}`", help="check the path; `curatec init` writes a first spec"
         ) from None
-    except OSError as error:
-        raise CuratecError.of("C0602", f"`{shown}` cannot be read: {error.strerror}", place=shown) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "the path holds a null character"
+        raise CuratecError.of("C0602", f"`{shown}` cannot be read: {reason}", place=shown) from None
     return _text(raw, shown)
 
 
@@ -87,74 +97,99 @@ def _text(raw: bytes, shown: str) -> str:
     return decoded.text
 
 
-def _read_revision(spec: str) -> tuple[str, str, Path]:
-    """`REV:path` as git has it; the path is relative to here when it begins with `./`, as in git."""
+# ---- specs in git ----
+
+
+def _load_revision(spec: str, allowed: tuple[Path, ...]) -> Program:
+    """`REV:path` as git has it; the path is relative to here when it begins with `./`, as in git.
+
+    Imported files are read from the same revision; data and checked paths are those of the work tree.
+    """
     revision, _, path = spec.partition(":")
+    top = Path(_git(["rev-parse", "--show-toplevel"], spec, "this folder is in no git work tree").decode().strip())
+    base = Path.cwd() if path.startswith(("./", "../")) else top
+    where = Path(os.path.normpath(base / path))
+
+    def read(file: Path, shown: str) -> str:
+        real = Path(os.path.normpath(file))
+        if not real.is_relative_to(top):
+            raise CuratecError.of("C0601", f"`{shown}` is not in the git work tree", place=shown)
+        inner = real.relative_to(top).as_posix()
+        missing = f"git has no `{inner}` at `{revision}`"
+        return _text(_git(["show", "--end-of-options", f"{revision}:{inner}"], shown, missing), shown)
+
+    return _program(read(where, spec), spec, where, allowed, read)
+
+
+def _git(arguments: list[str], place: str, missing: str) -> bytes:
     try:
-        shown = subprocess.run(["git", "show", spec], capture_output=True, check=False)
-        top = subprocess.run(["git", "rev-parse", "--show-toplevel"], capture_output=True, check=False, text=True)
+        done = subprocess.run(["git", *arguments], capture_output=True, check=False)
     except FileNotFoundError:
-        raise CuratecError.of("C0602", "`REV:path` needs git, and git is not installed", place=spec) from None
-    if shown.returncode != 0:
-        reason = shown.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
-        raise CuratecError.of(
-            "C0601",
-            f"git has no `{path}` at `{revision}`",
-            help=(reason, "check the path and the revision"),
-            place=spec,
-        )
-    base = Path.cwd() if path.startswith("./") else Path(top.stdout.strip() or ".")
-    return spec, _text(shown.stdout, spec), (base / path).parent
+        raise CuratecError.of("C0602", "`REV:path` needs git, and git is not installed", place=place) from None
+    if done.returncode != 0:
+        reason = done.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
+        raise CuratecError.of("C0601", missing, help=(reason, "check the path and the revision"), place=place)
+    return done.stdout
 
 
-def _imports(
-    module: Module,
-    modules: list[Module],
-    problems: list[Diagnostic],
-    project: Path,
-    allowed: tuple[Path, ...],
-    chain: tuple[Path, ...],
-) -> None:
-    for declaration in module.parsed.file.declarations:
-        if not isinstance(declaration, ast.Import):
-            continue
-        target = module.folder / declaration.path.value
+# ---- imports ----
+
+
+@dataclass
+class _Loader:
+    """Follows imports depth first; every file is read once, under the name of its first mention."""
+
+    project: Path
+    allowed: tuple[Path, ...]
+    read: Reader
+    modules: list[Module] = field(default_factory=list)
+    problems: list[Diagnostic] = field(default_factory=list)
+    seen: set[Path] = field(default_factory=set)
+
+    def add(self, module: Module, chain: tuple[Path, ...]) -> None:
+        """`chain` are the files from the root down to this one."""
+        self.modules.append(module)
+        self.seen.add(chain[-1].resolve())
+        for declaration in module.parsed.file.declarations:
+            if isinstance(declaration, ast.Import):
+                self._follow(module, declaration, chain)
+
+    def _follow(self, importer: Module, declaration: ast.Import, chain: tuple[Path, ...]) -> None:
+        written = declaration.path.value
+
+        def problem(code: str, message: str, note: str, *lines: str) -> None:
+            found = Diagnostic(code, message, declaration.path.span, note, lines, source=importer.parsed.source)
+            self.problems.append(found)
+
+        if "\0" in written:
+            return problem("C0210", "this import names no file", "it holds a null character")
+        target = importer.folder / written
+        if not inside(target, self.project, self.allowed):
+            way_out = "move the file into the project, or pass `--allow-path DIR`"
+            return problem("C0411", "this import leaves the project", "", way_out)
         real = target.resolve()
+        back = [file.resolve() for file in chain]
+        if real in back:
+            files = " → ".join([*(file.name for file in chain[back.index(real) :]), target.name])
+            return problem("C0210", "this import closes a circle", files, "move what both files need into a third one")
+        if real in self.seen:
+            return None
+        shown = os.path.normpath(Path(importer.parsed.source.name).parent / written)
+        try:
+            text = self.read(target, shown)
+        except CuratecError as error:
+            for found in error.diagnostics:
+                problem("C0210", found.message, found.note, *(_nearby(target) or found.help[:0] or _relative(importer)))
+            return None
+        return self.add(Module(parse(text, shown), target.parent, imported=True), (*chain, target))
 
-        def problem(code: str, message: str, *help: str, at: ast.Import = declaration) -> None:  # noqa: A002
-            problems.append(Diagnostic(code, message, at.path.span, "", help, source=module.parsed.source))
 
-        if not inside(target, project, allowed):
-            problem("C0411", "this import leaves the project", "move the file into the project, or pass `--allow-path`")
-        elif real in chain:
-            problem("C0210", "this import comes back to itself", "move what both need into a third file")
-        elif not any(real == _place(m) for m in modules):
-            _import_one(declaration, target, modules, problems, project, allowed, chain, module)
+def _nearby(target: Path) -> tuple[str, ...]:
+    """The file beside a missing one that was most likely meant."""
+    if target.exists() or not target.parent.is_dir():
+        return ()
+    return did_you_mean(target.name, (file.name for file in sorted(target.parent.glob("*.curate"))))
 
 
-def _place(module: Module) -> Path:
-    return (module.folder / Path(module.parsed.source.name).name).resolve()
-
-
-def _import_one(
-    declaration: ast.Import,
-    target: Path,
-    modules: list[Module],
-    problems: list[Diagnostic],
-    project: Path,
-    allowed: tuple[Path, ...],
-    chain: tuple[Path, ...],
-    importer: Module,
-) -> None:
-    shown = str(Path(importer.parsed.source.name).parent / declaration.path.value)
-    try:
-        text = _read(target, shown)
-    except CuratecError as error:
-        problems.extend(
-            Diagnostic("C0210", d.message, declaration.path.span, "", d.help[:0], source=importer.parsed.source)
-            for d in error.diagnostics
-        )
-        return
-    module = Module(parse(text, shown), target.parent, imported=True)
-    modules.append(module)
-    _imports(module, modules, problems, project, allowed, (*chain, target.resolve()))
+def _relative(importer: Module) -> tuple[str, ...]:
+    return (f"the path is relative to the folder of `{Path(importer.parsed.source.name).name}`",)
