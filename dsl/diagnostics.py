@@ -65,8 +65,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> tuple[str, ...]:
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """By file and place; what has no place comes first."""
+    # Two files may hold the same mistake at the same place.
+    once = {(d.source.name if d.source else "", d): d for d in diagnostics}
     return sorted(
-        dict.fromkeys(diagnostics),
+        once.values(),
         key=lambda d: (d.source.name if d.source else "", d.span or (-1, -1), d.code, d.message),
     )
 
