@@ -6,6 +6,7 @@ groups break first. A comment breaks every group around it, since the line ends 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -32,6 +33,15 @@ class Group:
     deepens: bool = True  # what is inside stands deeper than the group's own lines
     broken: bool = field(default=False, init=False)
     base: int = field(default=0, init=False)
+    order: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.order = sorted(self.places)
+
+    def next_place(self, token: int) -> int | None:
+        """The first place at or behind a token."""
+        found = bisect_left(self.order, token)
+        return self.order[found] if found < len(self.order) else None
 
 
 # ---- groups of a statement ----
@@ -178,8 +188,8 @@ class _Breaker:
 
     def _limit(self, group: Group) -> int:
         """Where the line that the group ends on ends itself, if the group does not break."""
-        places = [p for g in self.open if g.broken for p in g.places if p >= group.end]
-        return min([self.end, *places, *self.sheet.comments_from(group.end)])
+        around = (g.next_place(group.end) for g in self.open if g.broken)
+        return min(self.end, self.sheet.next_comment(group.end), *(place for place in around if place is not None))
 
     def _fits(self, start: int, limit: int) -> bool:
         column = self.column

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from itertools import zip_longest
 
+from lark import Token
+
 from curatec.dsl.diagnostics import Diagnostic
 from curatec.dsl.layout import lay_out
 from curatec.dsl.parse import Parsed, parse
 from curatec.dsl.shape import reread
 from curatec.dsl.sheet import tidy, written
 from curatec.dsl.source import Span
-from lark import Token
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lark import Token
+
 from curatec.dsl.breaking import broken, head
 from curatec.dsl.shape import Branch, first_of, shape
 from curatec.dsl.sheet import STEP, Sheet, fits
-from lark import Token
 
 # Rules whose braces hold settings or statements. Braces of other rules hold the parts of one value.
 BLOCKS = frozenset(

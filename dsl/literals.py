@@ -6,10 +6,11 @@ import math
 import re
 from collections.abc import Iterable
 
+from lark import Token
+
 from curatec.dsl import ast
 from curatec.dsl.nodes import Name
 from curatec.dsl.rules import Builder
-from lark import Token
 
 PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _QUOTABLE = re.compile(r"[^`\n]+")

@@ -12,10 +12,11 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
-from curatec.dsl.grammar import Grammar, grammar
-from curatec.dsl.scan import Scanner
 from lark import Token
 from lark.parsers.lalr_analysis import Shift
+
+from curatec.dsl.grammar import Grammar, grammar
+from curatec.dsl.scan import Scanner
 
 Kid = Any  # a Branch, or a token's number
 

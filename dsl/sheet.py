@@ -6,9 +6,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from lark import Token
+
 from curatec.dsl.shape import Branch
 from curatec.dsl.spacing import blanks_before
-from lark import Token
 
 WIDTH = 100
 STEP = 2
@@ -73,9 +74,10 @@ class Sheet:
         found = bisect_right(self._gaps, start)
         return found == len(self._gaps) or self._gaps[found] >= end
 
-    def comments_from(self, gap: int) -> list[int]:
-        """The gaps with comments from one on."""
-        return self._gaps[bisect_left(self._gaps, gap) :]
+    def next_comment(self, gap: int) -> int:
+        """The first gap with comments from one on, or the end of the text."""
+        found = bisect_left(self._gaps, gap)
+        return self._gaps[found] if found < len(self._gaps) else len(self)
 
     def flat(self, start: int, end: int) -> str:
         """The tokens on one line, strings that have lines of their own apart."""

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from curatec.dsl import ast, fmt
 from curatec.dsl.fmt import diff, format_text
 from curatec.dsl.layout import lay_out
 from curatec.dsl.parse import Parsed, parse
 from curatec.dsl.printer import print_file
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
 from tests import strategies as some
 
 ROOT = Path(__file__).parent.parent

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from lark import Token
+
 from curatec.dsl import ast
 from curatec.dsl.fmt import format_text
 from curatec.dsl.literals import PLAIN_NAME
 from curatec.dsl.nodes import Name, Node
 from curatec.dsl.parse import parse
 from curatec.dsl.printer import print_file, print_node
-from hypothesis import HealthCheck, given, settings
-from lark import Token
-
 from tests import strategies as some
 
 quick = settings(
