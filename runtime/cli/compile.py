@@ -1,0 +1,130 @@
+"""`curatec compile`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from curatec.runtime.cli import options
+from curatec.runtime.cli.console import say, say_json, show_diagnostics, tell
+
+if TYPE_CHECKING:
+    from curatec.runtime.compile import Compiled, Request
+
+
+@click.command("compile")
+@options.spec_argument
+@click.option("-o", "--out", metavar="OUT", type=click.Path(path_type=Path), help="Where to; out/STRATEGY by default.")
+@options.strategy_option
+@options.params_option
+@click.option("--limit", metavar="N", type=click.IntRange(1), help="Only the N runs with the lowest hashes.")
+@click.option("--only", metavar="SINK", multiple=True, help="Only this sink; may be repeated.")
+@click.option("--no-cache", is_flag=True, help="Parse the runs anew and keep nothing of it.")
+@click.option("--dry-run", is_flag=True, help="Do everything but publish.")
+@options.allow_option
+@click.option("--engine", type=click.Choice(["polars", "duckdb"]), default="polars", help="What runs the plan.")
+@click.option("--threads", metavar="N", type=click.IntRange(1, 4096), help="Threads of the engine; all cores by default.")
+@click.option("--memory", metavar="SIZE", help="A bound such as 4GB (not available yet).")
+@click.option("--trust", is_flag=True, help="Run the code that a spec names (there is none in this version).")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@options.json_option
+def command(
+    spec: str,
+    out: Path | None,
+    strategy: str | None,
+    given: tuple[str, ...],
+    limit: int | None,
+    only: tuple[str, ...],
+    no_cache: bool,
+    dry_run: bool,
+    allowed: tuple[Path, ...],
+    engine: str,
+    threads: int | None,
+    memory: str | None,
+    trust: bool,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Make the training data that SPEC asks for.
+
+    OUT is replaced as a whole, or stays as it was: a failure, Ctrl-C or a crash never leaves half of it. The same runs
+    and spec give the same bytes. SPEC may be REV:path, as in git.
+
+    JSON: {"out", "published", "strategy", "partial", "inputs", "steps", "sinks", "conservation", "expectations",
+    "seconds", "diagnostics"}; the parts are those of OUT/manifest.json.
+    """
+    _engine(engine, threads)
+    if not as_json and not quiet:
+        _tell_unused(memory, trust)
+    from curatec.runtime.compile import Request
+
+    request = Request(spec, strategy, out, options.params(given), allowed, limit, only, no_cache)
+    compiled = compiling(request, shown=not quiet and not as_json, dry_run=dry_run)
+    if as_json:
+        say_json(as_data(compiled, published=not dry_run))
+    elif not quiet:
+        from curatec.runtime.cli.summary import next_commands, summary
+
+        say(summary(compiled.manifest))
+        if compiled.warnings:
+            tell("")
+            show_diagnostics(compiled.warnings)
+        say()
+        say("nothing was published (--dry-run)" if dry_run else next_commands(compiled))
+    return 0
+
+
+def _engine(engine: str, threads: int | None) -> None:
+    """Says no to an engine that is not there yet; threads are read when polars is imported."""
+    from curatec.runtime.cli.guard import UsageProblem
+
+    if engine == "duckdb":
+        help_ = "leave `--engine` out: polars runs every spec, and the result does not depend on the engine"
+        raise UsageProblem.of("C0501", "the engine `duckdb` is not available yet", help=help_)
+    if threads is not None:
+        os.environ["POLARS_MAX_THREADS"] = str(threads)
+
+
+def _tell_unused(memory: str | None, trust: bool) -> None:
+    if memory is not None:
+        tell("note: `--memory` is not available yet; turns are read part by part, and nothing else is bounded")
+    if trust:
+        tell("note: `--trust` changes nothing: this version runs no code that a spec names")
+
+
+def compiling(request: Request, *, shown: bool, dry_run: bool = False) -> Compiled:
+    """Compile with progress on a terminal. With `dry_run` the output is made elsewhere and thrown away."""
+    import tempfile
+    from contextlib import nullcontext
+    from dataclasses import replace
+
+    from curatec.runtime.cli.guard import Interrupted
+    from curatec.runtime.cli.progress import watching
+    from curatec.runtime.compile import compile_spec
+
+    place = tempfile.TemporaryDirectory(prefix="curatec-") if dry_run else nullcontext(None)
+    try:
+        with place as folder, watching(shown) as watch:
+            asked = request if folder is None else replace(request, out=Path(folder) / "out")
+            return compile_spec(asked, watch)
+    except KeyboardInterrupt:
+        out = request.out if request.out is not None else "the output"
+        raise Interrupted(f"interrupted; {out} is as it was") from None
+
+
+def as_data(compiled: Compiled, *, published: bool) -> dict[str, object]:
+    from curatec.dsl.diagnostics import to_json
+
+    parts = ("strategy", "partial", "inputs", "steps", "sinks", "conservation", "expectations")
+    return {
+        "out": str(compiled.out) if published else None,
+        "published": published,
+        **{name: compiled.manifest[name] for name in parts},
+        "seconds": compiled.manifest["run"]["seconds"],
+        "diagnostics": [to_json(d) for d in compiled.warnings],
+    }
+
+
