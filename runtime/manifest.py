@@ -66,7 +66,8 @@ def build(
         "plan_digest": plan.digest(whole),
         "params": dict(whole.params),
         "inputs": inputs(executed),
-        "steps": [_drop_none(asdict(count)) for count in executed.ledger.counts],
+        "steps": steps(executed),
+        "branches": branches(whole),
         "sinks": {name: _sink(w) for name, w in written.items()},
         "conservation": _conservation(executed, written),
         "expectations": [{"label": o.expectation.label, "text": o.expectation.text, "held": o.held, "measured": o.measured} for o in expectations],
@@ -101,12 +102,32 @@ def inputs(executed: Executed) -> dict[str, Any]:
         own = rows.filter(pl.col("source") == given.corpus.name)
         found[given.corpus.name] = {
             "digest": input_digest(given, own["digest"]),
+            "settings": plan.digest(given.corpus),
             "records": own.height,
             "rejected": len(given.parsed.rejects),
             "formats": given.parsed.formats,
             "licenses": own["license"].drop_nulls().unique().sort().to_list(),
         }
     return found
+
+
+def steps(executed: Executed) -> list[dict[str, Any]]:
+    """What each step did; its digest says what it is, so that `plan` can tell a changed one from a renamed one."""
+    digests = {(branch, step.label): plan.digest(step.operation) for branch, step in executed.plan.steps()}
+    return [_drop_none(asdict(count) | {"digest": digests[count.sink, count.label]}) for count in executed.ledger.counts]
+
+
+def branches(whole: plan.Plan) -> list[dict[str, Any]]:
+    """Stages and sinks, each with the branch that it starts from (null: the shared rows) and its settings."""
+    return [
+        {
+            "name": branch.name,
+            "base": branch.base,
+            "kind": "stage" if branch.target is None else type(branch.target).__name__.lower(),
+            "digest": plan.digest(branch.target),
+        }
+        for branch in (*whole.stages, *whole.sinks)
+    ]
 
 
 def _text_digest(text: str) -> str:
