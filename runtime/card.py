@@ -1,9 +1,177 @@
-"""The dataset card."""
+"""The dataset card: OUT as a Hugging Face dataset, with the spec and the numbers behind it.
+
+Everything comes from the manifest, and nothing from its `run`: two machines that compile the same spec over the same
+records write the same card.
+"""
 
 from __future__ import annotations
 
+import io
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
+from curatec.runtime.report_text import environment, markdown, number, plural
 
-def render(summary: dict[str, Any]) -> str:
-    return f"# {summary['strategy']}\n"
+# Identifiers that the Hub knows, by the names that people write. What is not here is `other`, with its name beside it.
+_LICENSES = {
+    "apache-2.0": ("apache-2.0", "apache 2.0", "apache license 2.0", "apache"),
+    "mit": ("mit", "mit license"),
+    "bsd-2-clause": ("bsd-2-clause",),
+    "bsd-3-clause": ("bsd-3-clause",),
+    "cc0-1.0": ("cc0-1.0", "cc0"),
+    "cc-by-4.0": ("cc-by-4.0", "cc by 4.0"),
+    "cc-by-sa-4.0": ("cc-by-sa-4.0", "cc by-sa 4.0"),
+    "cc-by-nc-4.0": ("cc-by-nc-4.0", "cc by-nc 4.0"),
+    "cc-by-nc-sa-4.0": ("cc-by-nc-sa-4.0",),
+    "odc-by": ("odc-by", "odc-by-1.0"),
+    "gpl-3.0": ("gpl-3.0", "gpl-3.0-only", "gpl-3.0-or-later"),
+    "unlicense": ("unlicense",),
+}
+_HUB = {name: hub for hub, names in _LICENSES.items() for name in names}
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"), (10_000_000, "1M<n<10M"))
+
+
+def render(summary: Mapping[str, Any]) -> str:
+    """README.md of OUT, from the manifest without `run`."""
+    made = environment(markdown=True)
+    sinks = [_sink(name, sink, summary) for name, sink in summary["sinks"].items()]
+    return made.get_template("card.md.jinja").render(
+        front=_yaml(front_matter(summary)),
+        s=summary,
+        spec=fence(summary["spec"]["text"]),
+        sinks=sinks,
+        loadable=next((s for s in sinks if s["splits"]), None),
+        funnel=_funnel(summary),
+        sources=[_source(name, given) for name, given in summary["inputs"].items()],
+        notes=list(_notes(summary)),
+        records=sum(given["records"] for given in summary["inputs"].values()),
+    )
+
+
+# ---- front matter ----
+
+
+def front_matter(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """What the Hub and `load_dataset` read: licence, tags, and one configuration for each sink."""
+    total = sum(sum(sink["rows"].values()) for sink in summary["sinks"].values())
+    return {
+        "pretty_name": summary["strategy"],
+        **license_of(summary),
+        "task_categories": ["text-generation"],
+        "tags": ["curatec", "agents", "tool-use", "trajectories", *summary["sinks"]],
+        "size_categories": [next((name for bound, name in _SIZES if total < bound), "10M<n<100M")],
+        "configs": configs(summary),
+    }
+
+
+def license_of(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """One licence of all sources by its Hub identifier; else `other`, with all of them in its name."""
+    listed = [given["licenses"] for given in summary["inputs"].values()]
+    known = sorted({name for names in listed for name in names})
+    if len(known) == 1 and all(listed) and known[0].lower() in _HUB:
+        return {"license": _HUB[known[0].lower()]}
+    names = [*known, *(["unknown"] if not all(listed) or not listed else [])]
+    return {"license": "other", "license_name": "-and-".join(re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-").lower() or "unnamed" for name in names)}
+
+
+def configs(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """`load_dataset(OUT, sink)`: the parquet file of each split. The first sink is what loads without a name."""
+    made = [(name, splits_of(sink)) for name, sink in summary["sinks"].items()]
+    return [
+        {"config_name": name, "data_files": [{"split": split, "path": path} for split, path in splits.items()]} | ({"default": True} if i == 0 else {})
+        for i, (name, splits) in enumerate((n, s) for n, s in made if s)
+    ]
+
+
+def splits_of(sink: Mapping[str, Any]) -> dict[str, str]:
+    """Split → parquet file. A sink without splits has one file, named otherwise; it loads as `train`."""
+    files = {PurePosixPath(path).stem: path for path in sink["files"] if path.endswith(".parquet")}
+    named = {split: files[split] for split in sink["rows"] if split in files}
+    if named or not files:
+        return named
+    return files if set(files) <= {"train", "validation"} else {"train": next(iter(files.values()))}
+
+
+def _yaml(value: Mapping[str, Any]) -> str:
+    from ruamel.yaml import YAML
+
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.sort_base_mapping_type_on_output = False
+    yaml.allow_unicode = True
+    yaml.width = 1_000
+    text = io.StringIO()
+    yaml.dump(dict(value), text)
+    return text.getvalue()
+
+
+# ---- the body ----
+
+
+def fence(text: str) -> str:
+    """A code block that no run of backquotes inside can close."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    marks = "`" * max(3, longest + 1)
+    return f"{marks}\n{text.rstrip(chr(10))}\n{marks}"
+
+
+def _sink(name: str, sink: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
+    sums = summary["conservation"][name]
+    return {
+        "name": name,
+        "rows": sum(sink["rows"].values()),
+        "by_split": ", ".join(f"{split} {number(count)}" for split, count in sink["rows"].items()) or "none",
+        "tokens": sink["tokens"],
+        "trained": sink["trained_tokens"],
+        "splits": splits_of(sink),
+        "notes": sink["notes"],
+        "lost": [("dropped", rule, n) for rule, n in sink["dropped"].items()] + [("rejected", reason, n) for reason, n in sink["rejected"].items()],
+        "sums": sums,
+    }
+
+
+def _funnel(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Steps by branch, in the order in which they ran; shared ones first."""
+    steps = [{"sink": None, **step, "why": "; ".join(_why(step))} for step in summary["steps"]]
+    branches = dict.fromkeys(step["sink"] for step in steps)
+    return [{"name": "all sinks" if branch is None else branch, "steps": [step for step in steps if step["sink"] == branch]} for branch in branches]
+
+
+def _why(step: Mapping[str, Any]) -> Iterable[str]:
+    """The spec's reason, then what the counts alone do not say; Markdown."""
+    if step.get("because"):
+        yield markdown(step["because"])
+    yield from (f"see {markdown(see)}" for see in step.get("see", ()))
+    told = (("edited", "turns or tools changed"), ("created", "created"), ("predicate_null", "without an answer"), ("null_key", "without a key"))
+    yield from (f"{number(step[key])} {words}" for key, words in told if step[key])
+
+
+def _source(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "records": given["records"],
+        "rejected": given["rejected"],
+        "formats": ", ".join(given["formats"]),
+        "license": ", ".join(given["licenses"]) or "unknown",
+        "digest": given["digest"],
+    }
+
+
+def _notes(summary: Mapping[str, Any]) -> Iterable[str]:
+    """What a reader must know before using the rows; one line each."""
+    for name, given in summary["inputs"].items():
+        if given["rejected"]:
+            yield f"{plural(given['rejected'], 'record')} of source `{name}` could not be read; `rejects.jsonl` has each with its reason."
+    unlicensed = [name for name, given in summary["inputs"].items() if not given["licenses"]]
+    if unlicensed:
+        yield f"The licence of {', '.join(f'`{name}`' for name in unlicensed)} is not known: the spec does not say it and neither do the records."
+    for name, sink in summary["sinks"].items():
+        for note in sink["notes"]:
+            yield f"`{name}`: {note}"
+    for lint in summary["lints"]:
+        # Rejects are told above.
+        if lint["code"] != "C0617":
+            line = f" (line {lint['line']} of the spec)" if lint.get("line") else ""
+            yield f"{lint['severity']} {lint['code']}: {lint['message']}{line}"

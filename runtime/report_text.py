@@ -1,0 +1,104 @@
+"""Text and numbers as report and card show them. Whatever a trajectory holds is shown, and does nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+EXCERPT = 300  # code points
+
+_HERE = Path(__file__).parent
+# Controls become pictures of themselves; what changes direction of text, or cannot be encoded, becomes its number.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_HIDDEN = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
+
+
+def clean(text: str) -> str:
+    """Text without characters that a page cannot hold or that would change what stands beside it."""
+    text = _CONTROL.sub(lambda m: _picture(ord(m[0])), text.replace("\r\n", "\n"))
+    return _HIDDEN.sub(lambda m: f"⟨U+{ord(m[0]):04X}⟩", text)
+
+
+def _picture(code: int) -> str:
+    return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+
+
+def excerpt(text: str | None, limit: int = EXCERPT) -> str:
+    """At most `limit` code points, runs of white space made one space; an ellipsis says that something is missing."""
+    if text is None:
+        return ""
+    short = " ".join(text[: limit + 1].split())
+    return f"{short[:limit].rstrip()}…" if len(text) > limit else short
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """12,345 · 0.25 · –"""
+    if value is None:
+        return "–"
+    if float(value).is_integer():
+        return f"{int(value):,}"
+    return f"{value:,.{digits}f}".rstrip("0").rstrip(".")
+
+
+def share(part: float, whole: float) -> str:
+    """A percentage that never rounds something to nothing, nor almost all to all."""
+    if not whole:
+        return "–"
+    percent = 100 * part / whole
+    if 0 < percent < 0.1:
+        return "<0.1 %"
+    if 99.9 < percent < 100:
+        return ">99.9 %"
+    return f"{percent:.1f} %" if percent < 10 and not percent.is_integer() else f"{percent:.0f} %"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def markdown(value: object) -> str:
+    """One line of plain text inside Markdown, also inside a table."""
+    return _inline(" ".join(str(value).split()))
+
+
+def _inline(text: str) -> str:
+    return _MARKDOWN.sub(r"\\\1", clean(re.sub(r"\s", " ", text)))
+
+
+def code(value: object) -> str:
+    """A code span inside Markdown, also inside a table, whatever backquotes and bars the text has."""
+    text = clean(" ".join(str(value).split())).replace("|", "\\|")
+    marks = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{marks}{space}{text}{space}{marks}"
+
+
+def prose(text: str) -> str:
+    """A message whose `names` stand in backquotes, as Markdown."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return markdown(text)
+    return "".join(code(part) if i % 2 else _inline(part) for i, part in enumerate(parts) if part)
+
+
+def environment(*, markdown: bool = False) -> Environment:
+    """Templates of this folder. HTML is escaped throughout; Markdown says at each place what it needs."""
+    made = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=not markdown,
+        finalize=_shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {"n": number, "share": share, "excerpt": excerpt, "plural": plural, "md": globals()["markdown"], "code": code, "prose": prose}
+    return made
+
+
+def _shown(value: object) -> object:
+    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
