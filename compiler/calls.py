@@ -131,8 +131,9 @@ class CallChecker:
         from curatec.compiler.check_expr import read_json
 
         core = self.checker.check(argument.value)
-        if core.type is Type.JSON:
-            core = read_json(core, Type.TEXT if Type.TEXT in parameter.types else parameter.types[0])
+        if core.type is Type.JSON and parameter.types != (Type.TEXTS,):
+            # As text where that will do, else as any number, so that 0.5 stays 0.5.
+            core = read_json(core, next((t for t in (Type.TEXT, Type.FLOAT) if t in parameter.types), parameter.types[0]))
         if core.type is Type.NULL and Type.BOOL not in parameter.types:
             return Const(None, parameter.types[0])
         if core.type in (*parameter.types, Type.UNKNOWN, Type.NULL):

@@ -256,6 +256,8 @@ class ExprChecker:
         a, b = self.check(left), self.check(right)
         if Type.UNKNOWN in (a.type, b.type):
             return UNKNOWN
+        if {a.type, b.type} == {Type.JSON, Type.TIME}:
+            return self.error("C0301", "a JSON value is compared with a time", span, "", "JSON has no times: compare texts, or numbers")
         a, b = agree(a, b)
         a, b = self._time(a, b, left), self._time(b, a, right)
         if Type.UNKNOWN in (a.type, b.type):

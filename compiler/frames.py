@@ -332,7 +332,7 @@ def read_path(text: pl.Expr, kind: pl.Expr, type_: Type) -> pl.Expr:
     """An extracted JSON value as its use reads it (semantics 22)."""
     if type_.is_number:
         number = json_path.as_number(text, kind)
-        return number.cast(DTYPES[type_], strict=False)
+        return number if type_ is Type.FLOAT else pl.when(number == number.floor()).then(number).cast(pl.Int64, strict=False)
     if type_ is Type.BOOL:
         return pl.when(kind == "bool").then(text == "true")
     return text
