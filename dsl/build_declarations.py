@@ -116,10 +116,12 @@ def _column(builder: Builder, span: Span, children: list[Any]) -> ast.Column:
     return ast.Column(name=label(children[0]), type=children[1], span=span)
 
 
-@rule("hyper", "hyper_group")
+@rule("hyper")
 def _hyper(builder: Builder, span: Span, children: list[Any]) -> ast.Hyper:
-    name = children[0] if len(children) == 2 else Name(name="group", span=Span(span.start, span.start + 5))
-    return ast.Hyper(name=name, value=children[-1], span=span)
+    return ast.Hyper(name=children[0], value=children[1], span=span)
+
+
+RULES["hyper_text"] = lambda b, span, c: ast.Text(value=b.text(c[0]), span=span)
 
 
 # ---- declarations ----
@@ -151,11 +153,16 @@ def _recipe(builder: Builder, span: Span, children: list[Any]) -> Any:
         if s.field == "adapter" and isinstance(s.value, Name)
         else s
         for s in children[1:]
+        if not (s.field == "adapter" and isinstance(s.value, ast.Quantifier))
     ]
     return builder.block(ast.Recipe, children[0], settings, span)
 
 
-RULES["adapter_call"] = lambda b, span, c: Given("adapter", c[0], span)
+@rule("adapter_call")
+def _adapter_call(builder: Builder, span: Span, children: list[Any]) -> Given:
+    if isinstance(children[0], ast.Quantifier):
+        builder.problem("C0110", "an adapter is a kind with options", span, help="for example `adapter lora(r: 16)`")
+    return Given("adapter", children[0], span)
 
 
 @rule("benchmark")

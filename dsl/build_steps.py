@@ -245,10 +245,12 @@ def _body(builder: Builder, items: list[Any], *, sink: bool) -> tuple[Any, ...]:
     for item in items:
         before = body[-1] if body else None
         if isinstance(item, ast.ContextSetting) and isinstance(before, ast.Decompose) and before.context is None:
+            if before.because is not None and item.because is not None:
+                builder.problem("C0112", "`because` is given twice", item.span, help="put both reasons into one text")
             body[-1] = before.model_copy(
                 update={
                     "context": item.context,
-                    "because": item.because or before.because,
+                    "because": before.because if item.because is None else item.because,
                     "see": before.see + item.see,
                     "span": before.span.to(item.span),
                 }

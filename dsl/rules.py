@@ -70,7 +70,8 @@ class Builder(Transformer[Token, Any]):
         return node(span=span, **fields)
 
     def text(self, token: Token) -> str:
-        raw = str(token)
+        # A prompt must not depend on the line ends of the file on disk.
+        raw = str(token).replace("\r\n", "\n")
         if token.type == "RAW_STRING":
             return raw[2:-1]
         if token.type == "LONG_STRING":

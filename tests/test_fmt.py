@@ -187,8 +187,11 @@ def test_line_ends_become_line_feeds() -> None:
     assert check(text) == "# a\nstrategy s {\n  tag failure  # b\n\n  tag failure\n}\n"
 
 
-def test_line_ends_inside_a_prompt_keep_its_value() -> None:
-    check('strategy s {\r\n rewrite f using m """\r\n  a\r\n   b\r\n  """\r\n}\r\n')
+def test_line_ends_inside_a_prompt_are_no_part_of_it() -> None:
+    text = 'strategy s {\r\n  rewrite f using m """\r\n    a\r\n  """\r\n}\r\n'
+    formatted = format_text(text)
+    assert formatted.text == text.replace("\r\n", "\n")
+    assert parse(text).file == parse(formatted.text).file
 
 
 def test_a_byte_order_mark_goes() -> None:

@@ -220,9 +220,8 @@ def test_statement_forms(text: str) -> None:
     assert print_node(statement(text)) == text
 
 
-def test_hypers_need_back_quotes_behind_a_value() -> None:
-    """The tables take `limit` for a verb there; `group` has a rule of its own with a number, none with a text."""
-    text = 'recipe r { sft { limit 1 `limit` 2 group 8 `group` "x" `seed` 3 } }\n'
+def test_no_keyword_hides_a_hyper() -> None:
+    text = 'recipe r { sft { limit 1 value -2 group 8 loss "x" seed 3 format 10% } }\n'
     assert print_file(parsed(text)) == text
 
 
