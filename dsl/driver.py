@@ -19,6 +19,7 @@ from curatec.dsl.machine import Machine, Open, Saved, TooDeep
 from curatec.dsl.recover import first_on_line, indent_at, resume
 from curatec.dsl.scan import Scanner, made
 from curatec.dsl.source import Source, Span
+from curatec.dsl.words import likely
 
 # Past these a file is not a spec with errors but something else, and each error costs a search.
 MAX_PROBLEMS = 100
@@ -52,6 +53,7 @@ class Driver:
         self.tokens: list[Token] = []
         self.skipped: list[Span] = []
         self.quiet = False  # this statement was already complained about
+        self.doubt = 0  # how many more tokens must fit before a guess is believed
         self.closed: tuple[Saved, Token] | None = None  # before the last `}` of a declaration, and that `}`
         self.spare = 0  # closing braces that an assumed one makes superfluous
         self.lacking = False  # a closing brace was undone, so the last may be missing
@@ -92,8 +94,9 @@ class Driver:
         self.closed = (before, token) if closing and real else None
         if real:
             # Behind a guess the next token shows whether it was right, unless it only begins another statement.
-            if self.quiet and (machine.saved is before or first_on_line(self.text, token.start_pos or 0)):
-                self.quiet = False
+            self.doubt -= 1
+            if self.quiet and self.doubt <= 0:
+                self.quiet = machine.saved is not before and not first_on_line(self.text, token.start_pos or 0)
             self.tokens.append(token)
 
     def _report(self, problem: Diagnostic) -> None:
@@ -138,6 +141,7 @@ class Driver:
                 return False
             self._feed(made(terminal, text, token), real=False)
         self.quiet = not told.sure
+        self.doubt = 1 if told.before is None else 2
         if told.instead is not None:
             if told.upto is not None:
                 self.scanner.move(told.upto)
@@ -223,9 +227,14 @@ class Driver:
             return False
         if failure.complete:
             self.machine.settle()
-            begin = token.end_pos or 0
-        else:
-            begin = failure.statement[0].end_pos or 0
+        states: list[int] | None = self.machine.states if failure.complete else list(failure.begin)
+        for terminal in HEADS[head]:
+            states = self.grammar.shifted(states, terminal) if states else None
+        if states is None:
+            # The word opens a block elsewhere: `tools shop` is a setting of a benchmark.
+            return False
+        begin = (token if failure.complete else failure.statement[0]).end_pos or 0
+        if not failure.complete:
             self.machine.restore(self.machine.saved)
         names = list(_NAME.finditer(self.text, begin, rest.end()))
         for terminal in HEADS[head]:
@@ -246,7 +255,8 @@ class Driver:
             return first if first in HEADS and not opened else None
         starters = self.grammar.starters[failure.place]
         words = {self.grammar.words[t]: t for t in HEADS if t in starters}
-        return words.get(nearest(str(failure.token), words) or "")
+        close = nearest(str(failure.token), words)
+        return words[close] if close and likely(str(failure.token), close) else None
 
     def _leave(self, token: Token, position: int) -> None:
         """Put the machine back to where the statement began and go on where the next one does."""
@@ -262,7 +272,7 @@ class Driver:
             starters=known[machine.place],
             known=known[""],
             indent=indent_at(self.text, start.start_pos or 0),
-            depth=max(0, braces),
+            depth=max(0, braces) + (token.type == "LBRACE" and position > (token.start_pos or 0)),
             top=machine.place == "file",
         )
         self.skipped.append(Span(start.start_pos or 0, at))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,6 +13,8 @@ from curatec.dsl.grammar import Grammar
 from curatec.dsl.machine import Open
 from curatec.dsl.recover import CONTINUATIONS, first_on_line, indent_at
 from curatec.dsl.source import Source, Span
+
+_STARTS = re.compile(r"[ \t]*([a-z_]\w*)([ \t]*:)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,12 @@ class Failure:
     def caret(self) -> Span:
         """Where to point: at the token, or behind what came before when the token stands on a line of its own."""
         return self.end_before if self.first or self.token.type == "$END" else self.span
+
+    @cached_property
+    def before_statement(self) -> bool:
+        """Right behind the token a statement begins, as if the token were not there."""
+        found = _STARTS.match(self.source.text, self.span.end)
+        return found is not None and (bool(found[2]) or found[1] in self.grammar.starter_words[self.place])
 
     @property
     def bracket(self) -> Open | None:

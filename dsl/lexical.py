@@ -202,7 +202,7 @@ def _blank(failure: Failure) -> Told:
 
 def _sign(failure: Failure) -> Told:
     text = str(failure.token)
-    if text in _SIGNS:
+    if text in _SIGNS and not (failure.complete and failure.first and failure.before_statement):
         message, word = _SIGNS[text]
         terminal = next(name for name, value in failure.grammar.words.items() if value == word)
         problem = Diagnostic("C0002", message, failure.span, "", (f"write `{word}`",))
@@ -214,6 +214,10 @@ def _sign(failure: Failure) -> Told:
     if text in _ADVICE:
         message, way_out = _ADVICE[text]
         return Told(Diagnostic("C0002", message, failure.span, "", (way_out,)), (), sure=True)
+    if text in _SIGNS:
+        message, _ = _SIGNS[text]
+        note = "at the begin of a statement"
+        return Told(Diagnostic("C0002", message, failure.span, note, (f"delete the `{text}`",)), (), sure=True)
     name = unicodedata.name(text[0], "").lower()
     known = f" ({name}, U+{ord(text[0]):04X})" if not text.isascii() and name else ""
     problem = Diagnostic(

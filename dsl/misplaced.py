@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
-
-from curatec.dsl.diagnostics import Diagnostic, nearest
+from curatec.dsl.diagnostics import Diagnostic
 from curatec.dsl.failure import Failure, Told, shown, span_of
 from curatec.dsl.recover import WEAK
-from curatec.dsl.words import DECLARATIONS_ELSEWHERE, PLACE_NAMES, SYNONYMS, VERBS_ELSEWHERE, WAYS_IN, one_of
+from curatec.dsl.words import (
+    DECLARATIONS_ELSEWHERE,
+    PLACE_NAMES,
+    SYNONYMS,
+    VERBS_ELSEWHERE,
+    WAYS_IN,
+    close_word,
+    likely,
+    one_of,
+)
 
 _STRATEGIC = frozenset(("file", "strategy", "stage", "sink"))
 _NEAR = 0.8  # how close a word in the middle of a line must be to a verb to be taken for one
@@ -141,13 +148,13 @@ def _near(f: Failure) -> Told | None:
     """A mistyped verb, setting or declaration; read on as if it were right."""
     starters = _starters(f)
     text = str(f.token)
-    close = nearest(text, starters)
+    close = close_word(text, starters)
     if close is None or text in VERBS_ELSEWHERE:
         return None
     code, kind = ("C0103", "declaration") if f.place == "file" else ("C0102", _kinds(f.place))
     note = f"{'a file' if f.place == 'file' else PLACE_NAMES[f.place]} has none of this name"
     problem = Diagnostic(code, f"unknown {kind} `{shown(f.token)}`", f.span, note, (f"did you mean `{close}`?",))
-    return Told(problem, ((starters[close], close),))
+    return Told(problem, ((starters[close], close),) if likely(text, close) else None)
 
 
 def _unknown(f: Failure) -> Told:
@@ -169,12 +176,14 @@ def _unknown(f: Failure) -> Told:
     elif text in VERBS_ELSEWHERE and kinds != "setting":
         way_out = f"for that write `{VERBS_ELSEWHERE[text]}`"
     else:
-        near = _goes_on(f) if f.statement and nearest(text, starters) is None else _near(f)
+        near = _goes_on(f) if f.statement and close_word(text, starters) is None else _near(f)
         if near:
             return near
         way_out = _hint(kinds) if len(starters) > 12 else f"there are {', '.join(f'`{w}`' for w in starters)}"
     note = f"{PLACE_NAMES[f.place]} has none of this name"
-    return Told(Diagnostic("C0102", f"unknown {kinds} `{shown(f.token)}`", f.span, note, (way_out,)))
+    problem = Diagnostic("C0102", f"unknown {kinds} `{shown(f.token)}`", f.span, note, (way_out,))
+    stray = f.before_statement and text not in VERBS_ELSEWHERE
+    return Told(problem, () if stray else None, sure=True)
 
 
 def _hint(kinds: str) -> str:
@@ -192,7 +201,9 @@ def _unknown_declaration(f: Failure, starters: dict[str, str]) -> Told:
     message = f"unknown declaration `{shown(f.token)}`"
     terminal = starters.get(other or "")
     problem = Diagnostic("C0103", message, f.span, "a file has none of this name", (way_out,))
-    return Told(problem, ((terminal, other),) if terminal and other else None)
+    if terminal and other:
+        return Told(problem, ((terminal, other),))
+    return Told(problem, () if f.before_statement else None, sure=True)
 
 
 # ---- after a complete statement, on its line ----
@@ -208,10 +219,10 @@ def _goes_on(f: Failure) -> Told | None:
     going_on = {words[t]: t for t in f.expected if t in words and words[t][0].isalpha() and words[t] not in starters}
     close = SYNONYMS.get(text)
     if close not in going_on:
-        close = nearest(text, going_on)
+        close = close_word(text, going_on)
     if close is None:
-        verb = nearest(text, starters)
-        close = verb if verb and SequenceMatcher(None, text, verb).ratio() >= _NEAR else None
+        verb = close_word(text, starters)
+        close = verb if verb and likely(text, verb, _NEAR) else None
     if close is None:
         return None
     terminal = going_on.get(close) or starters[close]
@@ -224,7 +235,8 @@ def _no_word(f: Failure) -> Told:
     way_out: tuple[str, ...] = ()
     if f.place == "file":
         way_out = ("for example `source NAME { … }` or `strategy NAME { … }`",)
-    return Told(Diagnostic("C0101", f"unexpected `{shown(f.token)}`", f.span, f"{what} with a word", way_out))
+    problem = Diagnostic("C0101", f"unexpected `{shown(f.token)}`", f.span, f"{what} with a word", way_out)
+    return Told(problem, () if f.before_statement else None, sure=True)
 
 
 def left_over(f: Failure) -> Told:

@@ -64,18 +64,17 @@ def _needless(f: Failure) -> Told | None:
     """`path: "a"`, `path = "a"`: a word takes its value as it is."""
     if f.token.type not in ("COLON", "EQUAL") or f.complete or len(f.statement) > 3:
         return None
+    if f.token.type in f.after("NAME"):
+        return None  # not the sign is wrong, a name is missing before it
     last = shown(f.statement[-1])
     sign = str(f.token)
-    rest = f.source.text[f.span.end :]
-    problem = Diagnostic(
-        "C0101",
-        f"no `{sign}` belongs after `{last}`",
-        f.span,
-        "",
-        (f"leave it out: `{last} …`; a spec is neither YAML nor Python",),
-    )
+    end = f.source.text.find("\n", f.span.end)
     # At the end of a line it opens a block in other languages, which no deletion mends.
-    return Told(problem, None if not rest.split("\n")[0].strip() else (), sure=True)
+    opens = not f.source.text[f.span.end : end if end >= 0 else None].strip()
+    way_out = "a block stands in braces: `{ … }`" if opens else f"leave it out: `{last} …`"
+    message = f"no `{sign}` belongs after `{last}`"
+    problem = Diagnostic("C0101", message, f.span, "as in YAML or Python", (way_out,))
+    return Told(problem, None if opens else (), sure=True)
 
 
 def _chained(f: Failure) -> Told | None:

@@ -16,7 +16,7 @@ from curatec.dsl.failure import Failure, Told, shown, shown_span, span_of
 from curatec.dsl.machine import MAX_DEPTH
 from curatec.dsl.recover import CONTINUATIONS
 from curatec.dsl.source import Span
-from curatec.dsl.words import SYNONYMS, expectation
+from curatec.dsl.words import SYNONYMS, close_word, expectation
 
 _EXPRESSION = {"NAME", "NUMBER", "LPAR"}
 _TEXT = ("STRING", "RAW_STRING", "LONG_STRING")
@@ -92,14 +92,20 @@ def _missing_block(f: Failure) -> Told | None:
 def _missing_text(f: Failure) -> Told | None:
     """`because harness noise` without quotes."""
     last = f.statement[-1] if f.statement else None
-    if last is None or not f.expected or not f.expected <= set(_TEXT):
+    if last is None or not f.expected or not f.expected <= set(_TEXT) or f.token.type in ("COLON", "EQUAL"):
         return None
     line_end = f.source.text.find("\n", f.span.start)
     rest = f.source.text[f.span.start : line_end if line_end >= 0 else None].split("#")[0].split("}")[0].strip()
     bare = f.token.type[0] not in "$?" and not f.first and rest and '"' not in rest
     way_out = f'put it in quotes: `{shown(last)} "{rest}"`' if bare else f'write `{shown(last)} "…"`'
     return Told(
-        Diagnostic("C0109", f"expected a string after `{shown(last)}`", f.caret, "a string is missing", (way_out,))
+        Diagnostic(
+            "C0109",
+            f"expected a string after `{shown(last)}`",
+            f.caret,
+            "not a string" if bare else "a string is missing",
+            (way_out,),
+        )
     )
 
 
@@ -136,7 +142,7 @@ def _wrong_word(f: Failure) -> Told | None:
         return None
     close = SYNONYMS.get(text)
     if close not in right:
-        close = nearest(text, right)
+        close = close_word(text, right)
     last = shown(f.statement[-1])
     if close and not f.first:
         problem = Diagnostic(

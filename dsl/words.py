@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from difflib import SequenceMatcher
 
+from curatec.dsl.diagnostics import nearest
 from curatec.dsl.grammar import Grammar
 
 _NAMES = {
@@ -168,6 +170,7 @@ SYNONYMS = {
     "when": "where",
     "if": "where",
     "for": "per",
+    "in": "within",
     "orderby": "order",
     "dollars": "usd",
     "money": "usd",
@@ -235,3 +238,14 @@ def one_of(parts: Iterable[str], limit: int = 8) -> str:
         found = [*found[: limit - 1], "…"]
         return ", ".join(found)
     return found[0] if len(found) == 1 else ", ".join(found[:-1]) + " or " + found[-1] if found else "nothing"
+
+
+def likely(word: str, other: str, least: float = 0.7) -> bool:
+    """A word is near enough to another one to be read as that."""
+    return SequenceMatcher(None, word, other).ratio() >= least
+
+
+def close_word(word: str, known: Iterable[str]) -> str | None:
+    """The nearest known word; of long words more must agree than `nearest` asks for."""
+    close = nearest(word, known)
+    return close if close and (len(word) <= 4 or likely(word, close)) else None
