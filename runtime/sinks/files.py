@@ -1,0 +1,77 @@
+"""Rows → `{split}.parquet` and `{split}.jsonl`, in the order in which they come."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from curatec.runtime.sinks.columns import Col, arrow_schema, json_line
+
+ROW_GROUP = 512
+_COMPRESSION = ("zstd", 3)
+
+
+class SplitFile:
+    """One split: row groups of a fixed number of rows, so that bytes do not depend on how rows arrive."""
+
+    def __init__(self, folder: Path, stem: str, columns: tuple[Col, ...]) -> None:
+        self._columns = columns
+        self._schema = arrow_schema(columns)
+        self._rows: list[dict[str, Any]] = []
+        self._lines: BinaryIO = (folder / f"{stem}.jsonl").open("wb")
+        codec, level = _COMPRESSION
+        self._parquet = pq.ParquetWriter(
+            folder / f"{stem}.parquet", self._schema, compression=codec, compression_level=level
+        )
+        self.names = (f"{stem}.parquet", f"{stem}.jsonl")
+
+    def add(self, row: dict[str, Any]) -> None:
+        self._lines.write(json_line(self._columns, row))
+        self._rows.append(row)
+        if len(self._rows) == ROW_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._parquet.write_table(pa.Table.from_pylist(self._rows, schema=self._schema), row_group_size=ROW_GROUP)
+        self._rows.clear()
+
+    def close(self) -> None:
+        if self._rows:
+            self._flush()
+        self._lines.close()
+        self._parquet.close()
+
+
+class Files:
+    """All splits of a sink. `train` (or what `always` names) is written even when empty, others if they have a row."""
+
+    def __init__(self, folder: Path, columns: tuple[Col, ...], always: str = "train") -> None:
+        self._folder = folder
+        self._columns = columns
+        self._splits = {always: SplitFile(folder, always, columns)}
+
+    def add(self, stem: str, row: dict[str, Any]) -> None:
+        if stem not in self._splits:
+            self._splits[stem] = SplitFile(self._folder, stem, self._columns)
+        self._splits[stem].add(row)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for stem in sorted(self._splits) for name in self._splits[stem].names)
+
+    @property
+    def stems(self) -> tuple[str, ...]:
+        return tuple(sorted(self._splits))
+
+    def __enter__(self) -> Files:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for split in self._splits.values():
+            split.close()

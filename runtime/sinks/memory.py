@@ -1,0 +1,68 @@
+"""`emit memory`: lessons to retrieve, from tasks of the training split only (semantics 27)."""
+
+from __future__ import annotations
+
+from curatec.compiler import plan
+from curatec.compiler.text import estimate_tokens_py
+from curatec.runtime.sinks import trainer
+from curatec.runtime.sinks.account import Account
+from curatec.runtime.sinks.buckets import Buckets
+from curatec.runtime.sinks.columns import COMMON, Col
+from curatec.runtime.sinks.files import Files
+from curatec.runtime.sinks.place import Place
+from curatec.runtime.sinks.written import Written
+
+COLUMNS = (
+    *COMMON,
+    Col("key", "text", "what is searched"),
+    Col("value", "text", "what is shown when it is found"),
+)
+
+
+def write(place: Place, target: plan.Memory) -> Written:
+    """Files, ledger rows and account of a memory sink. A key or value of mere white space counts as null."""
+    state, (keys, values) = place.state.values([target.key, target.value])
+    buckets, account = Buckets(place.scratch), Account()
+    about = state.rows.select("id", "source", "license", "task").iter_rows()
+    for (id_, source, license_, task), key, value in zip(about, keys, values, strict=True):
+        rule = _rule(place.splits[id_], key, value)
+        if rule is not None:
+            account.drop(id_, rule)
+            continue
+        n_tokens = estimate_tokens_py(key) + estimate_tokens_py(value)
+        account.keep(id_, "train", n_tokens, 0)
+        row = {
+            "example_id": id_,
+            "parents": [id_],
+            "source": source,
+            "license": license_,
+            "task": task,
+            "split": "train",
+            "n_tokens": n_tokens,
+            "n_trained": 0,
+            "key": key,
+            "value": value,
+        }
+        buckets.add(place.positions[id_], row)
+    with Files(place.folder, COLUMNS, always="memory") as files:
+        for _, row in buckets:
+            files.add("memory", row)
+    settings = {
+        "files": {"memory": "memory.parquet"},
+        "retrieve": {"method": target.method, "top": target.top},
+        "tokens": trainer.Setting("estimate", "n_tokens is UTF-8 bytes / 4: no tokenizer is named."),
+        "columns": trainer.about(COLUMNS),
+    }
+    names = (*files.names, trainer.write(place.folder, settings))
+    account.close(place.ledger, place.name)
+    rows, dropped, rejected = account.sums
+    return Written(place.name, place.named(names), rows, state.rows.height, dropped, rejected, tokens=account.tokens)
+
+
+def _rule(split: str, key: str | None, value: str | None) -> str | None:
+    """Why a row is no memory, or null."""
+    if split != "train":
+        return "validation_task"
+    if key is None or not key.strip():
+        return "null_key"
+    return "null_value" if value is None or not value.strip() else None

@@ -1,0 +1,56 @@
+"""Where a sink is written: what every writer gets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from curatec.compiler import plan
+from curatec.runtime.execute import Executed, sorted_rows
+from curatec.runtime.ledger import Ledger
+from curatec.runtime.state import State
+
+
+@dataclass(frozen=True)
+class Place:
+    """`folder` is the sink's own; `scratch` is empty at first and removed afterwards."""
+
+    executed: Executed
+    branch: plan.Branch
+    folder: Path
+    scratch: Path
+
+    @property
+    def name(self) -> str:
+        return self.branch.name
+
+    @property
+    def state(self) -> State:
+        return self.executed.ends[self.branch.name]
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.executed.ledger
+
+    @property
+    def sorted(self) -> bool:
+        """Whether the spec gives the order, so that a trainer must not shuffle."""
+        return bool(self.state.order)
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """id → place in the order of writing, from 0; rows that a rule drops leave gaps."""
+        return {id_: i for i, id_ in enumerate(sorted_rows(self.state)["id"])}
+
+    @cached_property
+    def splits(self) -> dict[str, str]:
+        """id → train or validation; without a `split` all is train."""
+        rows = self.state.rows
+        ids = rows["id"].to_list()
+        return dict(zip(ids, rows["split"].to_list() if "split" in rows.columns else ["train"] * len(ids), strict=True))
+
+    def named(self, files: Sequence[str]) -> tuple[str, ...]:
+        """Files of the sink, relative to OUT."""
+        return tuple(f"{self.name}/{file}" for file in files)

@@ -1,0 +1,107 @@
+"""How far a trainer can honour an sft sink's mask, worked out from the rows, and the settings that do.
+
+TRL 1.16 knows two masks without tokenised input: all assistant messages (`assistant_only_loss`, which needs a chat
+template with `{% generation %}`), and everything behind a prompt (columns `prompt` and `completion`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from curatec.compiler import plan
+from curatec.runtime.sinks import trainer
+from curatec.runtime.sinks.columns import Col
+from curatec.runtime.sinks.spans import Trained
+
+Mask = Literal["assistant", "completion", "messages", "spans"]
+
+
+@dataclass
+class Masks:
+    """What the assistant messages of all rows have in common."""
+
+    all_whole: bool = True  # every assistant message is trained, with all that it shows
+    parts: bool = False  # somewhere only a part of a message is trained
+
+    def see(self, marked: Sequence[Trained]) -> None:
+        """The assistant messages of one row."""
+        self.all_whole &= all(mark.weight and mark.whole for mark in marked)
+        self.parts |= any(mark.weight and not mark.whole for mark in marked)
+
+    def kind(self, target: plan.Sft) -> Mask:
+        if self.parts:
+            return "spans"
+        if target.loss.only_last:
+            return "completion"
+        return "assistant" if self.all_whole else "messages"
+
+
+_ABOUT: dict[Mask, str] = {
+    "assistant": """\
+Every assistant message is trained, whole. These arguments say exactly that, with a chat template that has
+{% generation %}; TRL takes its own for the models that it knows.""",
+    "completion": """\
+Only the last message of a row is trained, whole. TRL reads `prompt` and `completion` and masks the prompt: exact.""",
+    "messages": """\
+Some assistant messages are context only ("weight": 0). TRL looks at no weights: with a usual chat template it would
+train them too. Exact ways: a template whose {% generation %} stands only around messages without that key, labels
+made from `trained`, or `loss … only last` in the spec.""",
+    "spans": """\
+Parts of messages are left out (such as reasoning). No TRL setting over `messages` says that, and these arguments
+would train those parts too. Exact ways: `input_ids` and `labels` made from `trained`, or `reasoning strip` in the
+spec, which shows no reasoning at all.""",
+}
+_ABOUT_OPENAI: dict[bool, str] = {
+    False: 'Assistant messages with "weight": 0 are not trained, all others are.',
+    True: "Parts of messages are left out. A weight is about a whole message, so they would be trained too.",
+}
+_NO_FIT = "TRL cuts rows at 1024 tokens unless told."
+_FIT = "From `fit`, which counted estimated tokens: TRL cuts a row that has more by its tokenizer."
+
+
+def settings(
+    target: plan.Sft, masks: Masks, files: dict[str, str], columns: tuple[Col, ...], *, in_order: bool
+) -> dict[str, trainer.Setting | Any]:
+    """The entries of trainer.yaml."""
+    mask = masks.kind(target)
+    exact = mask in ("assistant", "completion") or (target.format == "openai" and mask == "messages")
+    head: dict[str, trainer.Setting | Any] = {
+        "trainer": "openai.fine_tuning" if target.format == "openai" else "trl.SFTTrainer",
+        "format": target.format,
+        "files": files,
+        "mask": trainer.Setting(mask, _about(mask, target)),
+        "exact": trainer.Setting(exact, "Whether the arguments below train exactly what `trained` says."),
+        "tokens": trainer.Setting("estimate", "n_tokens and n_trained are UTF-8 bytes / 4: no tokenizer is named."),
+        "template_digest": None,
+    }
+    args = {"args": _args(target, mask, in_order)} if target.format == "trl" else {}
+    return {**head, **args, "columns": trainer.about(columns)}
+
+
+def _about(mask: Mask, target: plan.Sft) -> str:
+    return _ABOUT_OPENAI[mask == "spans"] if target.format == "openai" else _ABOUT[mask]
+
+
+def _args(target: plan.Sft, mask: Mask, in_order: bool) -> dict[str, trainer.Setting | Any]:
+    by = {"assistant_only_loss": mask != "completion"} | (
+        {"completion_only_loss": True} if mask == "completion" else {}
+    )
+    return {
+        "max_length": trainer.Setting(target.fit_tokens, _NO_FIT if target.fit_tokens is None else _FIT),
+        "packing": trainer.Setting(False, "Packing loses assistant masks and the borders of rows."),
+        "shuffle_dataset": False,
+        **trainer.order(in_order),
+        **by,
+        "remove_unused_columns": True,
+    }
+
+
+def notes(masks: Masks, target: plan.Sft) -> tuple[str, ...]:
+    """What a reader of the files must know, for the card."""
+    mask = masks.kind(target)
+    known = ["Rows end with their last trained message."]
+    if mask == "spans" or (mask == "messages" and target.format == "trl"):
+        known.append("The mask is exact in `trained`; `messages` alone do not carry it (see `trainer.yaml`).")
+    return tuple(known)
