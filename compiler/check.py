@@ -5,17 +5,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from curatec.compiler import plan
-from curatec.compiler.check_declarations import declare, later_declarations, params_of
+from curatec.compiler.check_declarations import corpus, declarations, declare, families, later_declarations
 from curatec.compiler.check_strategy import StrategyChecker
 from curatec.compiler.core import Const
-from curatec.compiler.load import Program
+from curatec.compiler.load import Module, Program
+from curatec.compiler.params import params_of
+from curatec.compiler.scope import Scope
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import CuratecError, Diagnostic, did_you_mean, in_order
-from curatec.dsl.source import Source
+from curatec.dsl.source import Source, Span
+
+_WORD = re.compile(r"[a-z_][a-z0-9_]*")
+# Advice about a strategy that will not be compiled helps nobody.
+_ADVICE = ("C0401", "C0402", "C0403", "C0405")
+# Says that a name is unknown; it may stand in a part that could not be read.
+_NAMES = ("C0201", "C0203", "C0205", "C0209", "C0213", "C0214", "C0216")
+# Says that something is missing; it may be there, with a mistake in it.
+_MISSING = ("C0403", "C0410")
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,8 @@ class Checked:
                 help=did_you_mean(name, self.strategies) or (f"there are: {', '.join(self.strategies)}",),
                 place=self.program.root.parsed.source.name,
             )
+        if name not in self.plans:
+            raise CuratecError(d for d in self.diagnostics if d.severity == "error")
         return self.plans[name]
 
 
@@ -64,76 +78,86 @@ def check(program: Program, given: dict[str, str] | None = None, allowed: tuple[
     problems: list[Diagnostic] = list(program.diagnostics)
     for module in program.modules:
         problems.extend(module.parsed.diagnostics)
+        problems.extend(_version(module))
     declared, sites = declare(program, problems, allowed)
     params = params_of(program, given or {}, problems)
-    _version(program, problems)
+    for source, home in sites.values():
+        corpus(source, home, params, problems)
     evolved = {
-        d.strategy.name
-        for module in program.modules
-        for d in module.parsed.file.declarations
-        if isinstance(d, ast.Evolve) and d.strategy is not None
+        d.strategy.name for _, d in declarations(program) if isinstance(d, ast.Evolve) and d.strategy is not None
     }
     plans: dict[str, plan.Plan] = {}
     names: list[str] = []
-    for module in program.modules:
-        for declaration in module.parsed.file.declarations:
-            if isinstance(declaration, ast.Strategy):
+    tagged = False
+    for module, declaration in declarations(program):
+        match declaration:
+            case ast.Strategy(name=name):
                 found: list[Diagnostic] = []
                 checker = StrategyChecker(found.append, declared, params, module.parsed.source, sites)
-                made = checker.check(declaration, evolved=declaration.name.name in evolved)
-                problems.extend(d.at(module.parsed.source) for d in found)
+                made = checker.check(declaration, evolved=name.name in evolved)
+                problems.extend(_of_strategy(found, module))
+                tagged = tagged or any(isinstance(node, ast.Tag) for node in declaration.walk())
                 if not module.imported:
-                    names.append(declaration.name.name)
+                    names.append(name.name)
                     if made is not None and not any(d.severity == "error" for d in found):
-                        plans[declaration.name.name] = made
-            elif isinstance(declaration, ast.Evolve) and declaration.objective is not None:
-                _objective(declaration.objective, module.parsed.source, problems)
+                        plans[name.name] = made
+            case ast.Evolve(objective=objective) if objective is not None:
+                _objective(objective, module.parsed.source, problems)
+    if not tagged:
+        # Nobody asks for the families, so they are checked on their own.
+        families(declared, Scope(params=params, tables=declared.tables, windows=False), problems.append)
     problems.extend(later_declarations(program))
-    return Checked(program, tuple(in_order(problems)), plans, tuple(names), params)
+    told = in_order(p for p in problems if not _may_be_told_already(p, program))
+    return Checked(program, tuple(told), plans, tuple(names), params)
 
 
-def _version(program: Program, problems: list[Diagnostic]) -> None:
+def _of_strategy(found: list[Diagnostic], module: Module) -> Iterator[Diagnostic]:
+    """What is worth saying about one strategy. Imported ones are checked and never compiled (semantics 38)."""
+    wrong = any(d.severity == "error" for d in found)
+    for problem in found:
+        if wrong and problem.code == "C0403":  # the filter that it misses may be the one with the error
+            continue
+        if module.imported and problem.code in _ADVICE:
+            continue
+        if module.imported and problem.code == "C0501":
+            yield replace(problem, severity="warning").at(module.parsed.source)
+        else:
+            yield problem.at(module.parsed.source)
+
+
+def _may_be_told_already(problem: Diagnostic, program: Program) -> bool:
+    """Whether it may follow from a part of a file that was not understood, or from an import that is missing."""
+    if problem.code in _NAMES and problem.source is not None and problem.span is not None:
+        close = any(line.startswith("did you mean") for line in problem.help)
+        if not program.complete and (problem.code == "C0201" or (problem.code == "C0203" and not close)):
+            return True
+        words = _WORD.findall(problem.source.excerpt(problem.span))
+        return any(word in module.parsed.unread for module in program.modules for word in words)
+    if problem.code in _MISSING:
+        return any(m.parsed.source is problem.source and not m.parsed.ok for m in program.modules)
+    return False
+
+
+def _version(module: Module) -> Iterator[Diagnostic]:
     """`curate 1` is the first line of every file."""
-    for module in program.modules:
-        source, file = module.parsed.source, module.parsed.file
-        versions = [d for d in file.declarations if isinstance(d, ast.Version)]
-        if not module.parsed.ok and not versions:
-            continue
-        first = file.declarations[0] if file.declarations else None
-        if not versions:
-            problems.append(
-                Diagnostic(
-                    "C0415",
-                    "the language version is missing",
-                    file.span if first is None else first.span._replace(end=first.span.start + 1),
-                    "",
-                    ("begin the file with `curate 1`",),
-                    source=source,
-                )
-            )
-            continue
-        if versions[0] is not first or len(versions) > 1:
-            problems.append(
-                Diagnostic(
-                    "C0415",
-                    "`curate 1` stands once, first",
-                    versions[-1].span,
-                    "",
-                    ("move it to the first line",),
-                    source=source,
-                )
-            )
-        if versions[0].number.value != 1:
-            problems.append(
-                Diagnostic(
-                    "C0415",
-                    f"language version {versions[0].number.value} is not known",
-                    versions[0].number.span,
-                    "",
-                    ("this compiler reads `curate 1`",),
-                    source=source,
-                )
-            )
+    source, file = module.parsed.source, module.parsed.file
+
+    def problem(message: str, span: Span, help_: str) -> Diagnostic:
+        return Diagnostic("C0415", message, span, "", (help_,), source=source)
+
+    versions = [d for d in file.declarations if isinstance(d, ast.Version)]
+    if not versions:
+        if module.parsed.ok:
+            first = file.declarations[0].span.start if file.declarations else 0
+            yield problem("the language version is missing", Span(first, first + 1), "begin the file with `curate 1`")
+        return
+    for again in versions[1:]:
+        yield problem("the language version is given twice", again.span, "keep the first line")
+    if versions[0] is not file.declarations[0]:
+        yield problem("`curate 1` is the first line of a file", versions[0].span, "move it to the top")
+    number = versions[0].number
+    if number.value != 1:
+        yield problem(f"language version {number.value} is not known", number.span, "this compiler reads `curate 1`")
 
 
 def _objective(expr: ast.Expr, source: Source, problems: list[Diagnostic]) -> None:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from curatec.compiler import plan
 from curatec.compiler.check_expr import ExprChecker
 from curatec.compiler.check_steps import Declared
-from curatec.compiler.core import Const
+from curatec.compiler.core import Const, Core
 from curatec.compiler.fields import TRAJECTORY
 from curatec.compiler.load import Module, Program, inside
 from curatec.compiler.patterns import check_pattern
 from curatec.compiler.scope import Scope
 from curatec.compiler.types import Level, Type
 from curatec.dsl import ast
-from curatec.dsl.diagnostics import CuratecError, Diagnostic, did_you_mean
+from curatec.dsl.diagnostics import Diagnostic, did_you_mean
 from curatec.dsl.nodes import Name
 from curatec.dsl.source import Span
 
@@ -41,7 +42,7 @@ _LATER = {
 Sites = dict[str, tuple[ast.Source, Module]]
 
 
-def _declarations(program: Program) -> Iterator[tuple[Module, ast.Declaration]]:
+def declarations(program: Program) -> Iterator[tuple[Module, ast.Declaration]]:
     for module in program.modules:
         for declaration in module.parsed.file.declarations:
             yield module, declaration
@@ -51,7 +52,7 @@ def declare(program: Program, problems: list[Diagnostic], allowed: tuple[Path, .
     """Collect all declarations; clashes and faults of single ones are reported."""
     declared, sites = Declared(), Sites()
     first: dict[tuple[str, str], tuple[Module, Name]] = {}
-    for module, declaration in _declarations(program):
+    for module, declaration in declarations(program):
         name = getattr(declaration, "name", None)
         if isinstance(name, Name):
             _clash(module, declaration, name, first, problems)
@@ -65,12 +66,13 @@ def declare(program: Program, problems: list[Diagnostic], allowed: tuple[Path, .
                 declared.tables[declaration.name.name] = _columns(module, declaration, problems)
             case ast.Model():
                 declared.models.add(declaration.name.name)
-            case ast.SealedSet():
+            case ast.SealedSet() | ast.Benchmark():
                 declared.sealed.add(declaration.name.name)
             case ast.Tools():
                 declared.tools.add(declaration.name.name)
             case ast.Failure():
                 declared.failures = (*declared.failures, declaration)
+                declared.homes[declaration.name.name] = module.parsed.source
     for declaration, module in sites.values():
         _source_paths(declaration, module, program, problems, allowed)
     return declared, sites
@@ -207,122 +209,16 @@ def _from_path(setting: ast.Text | ast.FromPath | None, found: list[Diagnostic])
     return setting.pattern.value
 
 
-# ---- parameters ----
-
-
-def params_of(program: Program, given: dict[str, str], problems: list[Diagnostic]) -> dict[str, Const]:
-    """Every parameter's value. Raises CuratecError (C0418) for a `-D` that names none or does not fit."""
-    params: dict[str, Const] = {}
-    for module, declaration in _declarations(program):
-        if not isinstance(declaration, ast.Param):
-            continue
-        name = declaration.name
-        if name.name in TRAJECTORY:
-            problems.append(
-                Diagnostic(
-                    "C0208",
-                    f"`{name}` is a field of trajectories",
-                    name.span,
-                    "",
-                    ("choose another name",),
-                    source=module.parsed.source,
-                )
-            )
-        value = _literal(declaration.value)
-        wrong = _fits(declaration, value)
-        if wrong:
-            problems.append(
-                Diagnostic(
-                    "C0310",
-                    wrong,
-                    declaration.value.span,
-                    "",
-                    ("choose a value inside, or widen the range",),
-                    source=module.parsed.source,
-                )
-            )
-        if name.name in given:
-            value = _override(declaration, given[name.name])
-        params[name.name] = value
-    for name_text in given.keys() - params.keys():
-        raise CuratecError.of(
-            "C0418",
-            f"`-D {name_text}=…`: there is no such parameter",
-            help=did_you_mean(name_text, params) or (f"parameters: {', '.join(params) or 'none'}",),
-        )
-    return params
-
-
-def _literal(value: ast.Literal_) -> Const:
-    match value:
-        case ast.Number():
-            amount = value.amount
-            return Const(amount, Type.FLOAT if isinstance(amount, float) else Type.INT)
-        case ast.Flag():
-            return Const(value.value, Type.BOOL)
-        case ast.Text() | ast.Word():
-            return Const(value.value, Type.TEXT)
-
-
-def _fits(param: ast.Param, value: Const) -> str | None:
-    """What is wrong with a value, or None."""
-    if param.range is not None:
-        low, high = param.range.low.amount, param.range.high.amount
-        if low > high:
-            return f"the range {low:g} .. {high:g} holds nothing"
-        if not value.type.is_number:
-            return "a parameter with a range is a number"
-        assert isinstance(value.value, (int, float))
-        if not low <= value.value <= high:
-            return f"{value.value:g} is outside {low:g} .. {high:g}"
-        return None
-    assert param.choices is not None
-    choices = [_literal(choice).value for choice in param.choices.values]
-    return None if value.value in choices else f"`{value.value}` is none of {', '.join(map(str, choices))}"
-
-
-def _override(param: ast.Param, text: str) -> Const:
-    """`-D n=v`: read as the declared value's type is."""
-    declared = _literal(param.value)
-    value = _read_as(declared.type, text, whole=param.range is not None and _whole_range(param))
-    wrong = "this does not read as its type" if value is None else _fits(param, value)
-    if wrong or value is None:
-        raise CuratecError.of(
-            "C0418",
-            f"`-D {param.name}={text}`: {wrong}",
-            help=f"`{param.name}` is {declared.type}, declared as {_shown_range(param)}",
-        )
-    return value
-
-
-def _whole_range(param: ast.Param) -> bool:
-    assert param.range is not None
-    return all(isinstance(n.amount, int) for n in (param.range.low, param.range.high))
-
-
-def _read_as(type_: Type, text: str, *, whole: bool) -> Const | None:
-    if type_ is Type.BOOL:
-        return Const(text == "true", Type.BOOL) if text in ("true", "false") else None
-    if type_ is Type.TEXT:
-        return Const(text, Type.TEXT)
-    percent = text.endswith("%")
-    try:
-        number = float(text.rstrip("%").replace("_", ""))
-    except ValueError:
-        return None
-    number = number / 100 if percent else number
-    if number != number or number in (float("inf"), float("-inf")):
-        return None
-    if type_ is Type.INT and whole:
-        return Const(int(number), Type.INT) if number == int(number) else None
-    return Const(number, Type.FLOAT)
-
-
-def _shown_range(param: ast.Param) -> str:
-    if param.range is not None:
-        return f"in {param.range.low.amount:g} .. {param.range.high.amount:g}"
-    assert param.choices is not None
-    return "in {" + ", ".join(str(_literal(c).value) for c in param.choices.values) + "}"
+def families(declared: Declared, scope: Scope, report: Callable[[Diagnostic], None]) -> tuple[tuple[str, Core], ...]:
+    """The failure families as predicates. They are asked before `failure` exists, and never see other runs."""
+    found: list[tuple[str, Core]] = []
+    inner = replace(scope, tagged=False, windows=False)
+    for family in declared.failures:
+        problems: list[Diagnostic] = []
+        found.append((family.name.name, ExprChecker(problems.append, inner).condition(family.when)))
+        for problem in problems:
+            report(problem.at(declared.homes[family.name.name]))
+    return tuple(found)
 
 
 # ---- not available yet ----
@@ -330,7 +226,7 @@ def _shown_range(param: ast.Param) -> str:
 
 def later_declarations(program: Program) -> Iterator[Diagnostic]:
     """A warning for each declaration that this version only reads."""
-    for module, declaration in _declarations(program):
+    for module, declaration in declarations(program):
         what = _LATER.get(type(declaration))
         if what is not None:
             name = getattr(declaration, "name", None) or getattr(declaration, "function", None)

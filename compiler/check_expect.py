@@ -16,7 +16,9 @@ from curatec.dsl.diagnostics import Diagnostic, did_you_mean
 from curatec.dsl.nodes import Node
 from curatec.dsl.source import Span
 
-_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "and", "or", "+", "-", "*", "/")
+_ARITHMETIC = ("+", "-", "*", "/")
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+_JOINS = ("and", "or")
 
 
 @dataclass
@@ -25,42 +27,48 @@ class ExpectChecker:
 
     report: Report
     scopes: Mapping[str, Scope]
+    misnamed: frozenset[str] = frozenset()  # sinks that do not exist and are reported where they are emitted
 
-    def error(self, code: str, message: str, span: Span, *help: str) -> None:  # noqa: A002
+    def error(self, code: str, message: str, span: Span, *help: str) -> None:
         self.report(Diagnostic(code, message, span, "", help))
 
     def condition(self, expr: ast.Expr) -> plan.Test | None:
-        test = self._test(expr)
-        if test is None:
-            return None
-        if not isinstance(test, plan.Compare) or test.operator in "+-*/":
-            self.error("C0302", "an expectation compares something", expr.span, "for example `expect rows(sft) >= 100`")
-            return None
-        return test
+        """A comparison of rows as a whole, or several joined by `and` and `or`."""
+        match expr:
+            case ast.Binary(operator=operator, left=left, right=right) if operator in _JOINS:
+                return _compare(operator, self.condition(left), self.condition(right))
+            case ast.Binary(operator=operator, left=left, right=right) if operator in _COMPARISONS:
+                return _compare(operator, self._number(left), self._number(right))
+            case ast.Between(operand=operand, low=low, high=high):
+                value = self._number(operand)
+                least, most = self._number(low), self._number(high)
+                return _compare("and", _compare(">=", value, least), _compare("<=", value, most))
+        self.error("C0302", "an expectation compares something", expr.span, "for example `expect rows(sft) >= 100`")
+        return None
 
-    def _test(self, expr: Node) -> plan.Test | None:
+    def _number(self, expr: Node) -> plan.Test | None:
         match expr:
             case ast.Number():
                 return plan.Number(float(expr.amount))
-            case ast.Binary(operator=operator, left=left, right=right) if operator in _COMPARISONS:
-                return self._both(operator, left, right)
-            case ast.Between(operand=operand, low=low, high=high):
-                least = self._both(">=", operand, low)
-                most = self._both("<=", operand, high)
-                return plan.Compare("and", least, most) if least and most else None
+            case ast.Reference(name=name) if name in self.scopes["shared"].params:
+                value = self.scopes["shared"].params[name].value
+                if isinstance(value, (int, float)) and not isinstance(value, bool):
+                    return plan.Number(float(value))
+                self.error("C0304", f"`{name}` is no number", expr.span, "compare with a number")
+                return None
+            case ast.Unary(operator="-", operand=operand):
+                return _compare("-", plan.Number(0.0), self._number(operand))
+            case ast.Binary(operator=operator, left=left, right=right) if operator in _ARITHMETIC:
+                return _compare(operator, self._number(left), self._number(right))
             case ast.Call():
                 return self._measure(expr)
         self.error(
             "C0304",
             "an expectation speaks of rows as a whole",
             expr.span,
-            "write `rows(sft)`, `share(condition, sft)`, `mean(x, sft)`, with `over (k)` for each group",
+            "write `rows(sft)`, `share(condition, sft)` or `mean(x, sft)`, with `over (k)` for each group",
         )
         return None
-
-    def _both(self, operator: str, left: Node, right: Node) -> plan.Test | None:
-        a, b = self._test(left), self._test(right)
-        return plan.Compare(operator, a, b) if a is not None and b is not None else None
 
     def _measure(self, expr: ast.Call) -> plan.Test | None:
         name = expr.function.name
@@ -80,6 +88,9 @@ class ExpectChecker:
             return self._rows(expr)
         if not 1 <= len(expr.arguments) <= 2:
             self.error("C0304", f"`{name}` takes a value and a sink", expr.span, f"write `{name}(…, sft)`")
+            return None
+        if any(argument.name is not None or argument.descending for argument in expr.arguments):
+            self.error("C0304", f"`{name}` takes plain arguments", expr.span, f"write `{name}(…, sft)`")
             return None
         sink = self._sink(expr.arguments[1]) if len(expr.arguments) == 2 else "shared"
         if sink is None:
@@ -109,6 +120,8 @@ class ExpectChecker:
         value = argument.value
         if isinstance(value, ast.Reference) and value.name in self.scopes:
             return value.name
+        if isinstance(value, ast.Reference) and value.name in self.misnamed:
+            return None
         sinks = [name for name in self.scopes if name != "shared"]
         word = value.name if isinstance(value, ast.Reference) else ""
         self.error(
@@ -118,3 +131,7 @@ class ExpectChecker:
             *(did_you_mean(word, sinks) or (f"its sinks: {', '.join(sinks) or 'none'}",)),
         )
         return None
+
+
+def _compare(operator: str, left: plan.Test | None, right: plan.Test | None) -> plan.Test | None:
+    return plan.Compare(operator, left, right) if left is not None and right is not None else None

@@ -48,12 +48,14 @@ class SinkChecker:
     def _take(self, kind: str, setting: ast.Statement) -> None:
         name = setting_name(setting)
         if not isinstance(setting, SETTINGS[kind]):
-            home = next(sink for sink, kinds in SETTINGS.items() if isinstance(setting, kinds))
-            self.steps.error(
-                "C0409", f"`{name}` is a setting of `emit {home}`", setting.span, f"`emit {kind}` has no `{name}`"
-            )
+            homes = " and ".join(f"`emit {sink}`" for sink, kinds in SETTINGS.items() if isinstance(setting, kinds))
+            own = ", ".join(f"`{_word(kind)}`" for kind in SETTINGS[kind])
+            help_ = f"move it, or leave it out; the settings here are {own}"
+            self.steps.error("C0409", f"`{name}` is a setting of {homes}", self.steps.verb(setting), help_)
         elif name in self.given:
-            self.steps.error("C0409", f"`{name}` is given twice in this sink", setting.span, "a setting stands once")
+            line, _ = self.steps.source.position(self.given[name].span.start)
+            note = f"first on line {line}"
+            self.steps.error("C0409", f"`{name}` is given twice", self.steps.verb(setting), "keep one", note=note)
         else:
             self.given[name] = setting
 
@@ -70,15 +72,9 @@ class SinkChecker:
         if not isinstance(setting, ast.Format):
             return "trl"
         if setting.name.name in LATER_FORMATS:
-            self.steps.later(f"format `{setting.name}`", setting.span)
-        elif setting.name.name not in FORMATS:
-            known = ", ".join(f"`{name}`" for name in FORMATS)
-            self.steps.error(
-                "C0215",
-                f"no format is called `{setting.name}`",
-                setting.name.span,
-                *(did_you_mean(setting.name.name, FORMATS) or (f"the formats are {known}",)),
-            )
+            self.steps.later(f"format `{setting.name}`", setting.name.span)
+        else:
+            self.steps.one_of("format", setting.name, FORMATS)
         return setting.name.name
 
     # ---- sft ----
@@ -96,9 +92,11 @@ class SinkChecker:
         if isinstance(shown, ast.ReasoningShown) and shown.shown == "last":
             self.steps.later("`reasoning last`", shown.span)
         if (context := self.given.get("context")) is not None:
-            if self.steps.decomposed:
-                self.steps.error("C0409", "`context` belongs to `decompose` or to the sink, not both", context.span)
-            self.steps.later("`context` of a sink", context.span)
+            if self.steps.context:
+                where = self.steps.verb(context)
+                self.steps.error("C0409", "`context` is given to `decompose` already", where, "keep one of the two")
+            else:
+                self.steps.later("`context` of a sink", self.steps.verb(context))
         strip = isinstance(shown, ast.ReasoningShown) and shown.shown == "strip"
         return plan.Sft(loss, tokens, self._format(), "strip" if strip else "keep")
 
@@ -137,9 +135,11 @@ class SinkChecker:
                     "write `prompt until first assistant`",
                 )
         environment = self.given.get("environment")
-        if isinstance(environment, ast.EnvironmentUse):
-            self.steps.known("tools", environment.tools, self.steps.declared.tools)
-            self.steps.later("`environment`", environment.span)
+        declared = self.steps.declared.tools
+        if isinstance(environment, ast.EnvironmentUse) and self.steps.known(
+            "tools", environment.tools, declared, "tools name { … }"
+        ):
+            self.steps.later("`environment`", self.steps.verb(environment))
         group = self.given.get("group")
         size = self.steps.count(group.size, "a group", 2) if isinstance(group, ast.Group) else None
         return plan.Rl("last" if pick == "last" else "first", self._reward(), size, self._format())
@@ -159,10 +159,11 @@ class SinkChecker:
         match expr:
             case ast.Binary(operator="+" | "-", left=left, right=right):
                 return [*self._terms(left, sign), *self._terms(right, sign if expr.operator == "+" else -sign)]
-            case ast.Binary(operator="*", left=ast.Number() as number, right=term):
-                return self._terms(term, sign * number.amount)
-            case ast.Binary(operator="*", left=term, right=ast.Number() as number):
-                return self._terms(term, sign * number.amount)
+            case ast.Binary(operator="*", left=left, right=right):
+                if (weight := self._weight(left)) is not None:
+                    return self._terms(right, sign * weight)
+                if (weight := self._weight(right)) is not None:
+                    return self._terms(left, sign * weight)
             case ast.Unary(operator="-", operand=term):
                 return self._terms(term, -sign)
             case ast.Reference(name=name) if name in VERIFIERS:
@@ -180,6 +181,14 @@ class SinkChecker:
             "C0304", "a reward is a sum of verifiers", expr.span, "for example `0.8 * state_match + 0.2 * call_format`"
         )
         return []
+
+    def _weight(self, expr: ast.Expr) -> float | None:
+        """A number, or a parameter that is one."""
+        if isinstance(expr, ast.Number):
+            return expr.amount
+        params = self.steps.scope.params
+        value = params[expr.name].value if isinstance(expr, ast.Reference) and expr.name in params else None
+        return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
     # ---- memory ----
 
@@ -242,5 +251,8 @@ class SinkChecker:
 
 def setting_name(setting: ast.Statement) -> str:
     """The word that a setting begins with."""
-    kind = str(getattr(setting, "kind", ""))
-    return {"context_setting": "context"}.get(kind, kind)
+    return _word(type(setting))
+
+
+def _word(setting: type[ast.Statement]) -> str:
+    return str(setting.model_fields["kind"].default).removesuffix("_setting")

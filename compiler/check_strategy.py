@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import itertools
+from dataclasses import dataclass, field
 
 from curatec.compiler import plan
-from curatec.compiler.check_declarations import Sites, corpus
+from curatec.compiler.check_declarations import Sites, corpus, families
 from curatec.compiler.check_expect import ExpectChecker
-from curatec.compiler.check_expr import ExprChecker, Report
+from curatec.compiler.check_expr import Report
 from curatec.compiler.check_sinks import SinkChecker
-from curatec.compiler.check_steps import Declared, StepChecker, statement_text
+from curatec.compiler.check_steps import Declared, StepChecker
 from curatec.compiler.core import Const, Core
 from curatec.compiler.lints import always_true, never_true, speaks_of_outcome
 from curatec.compiler.scope import Scope
+from curatec.compiler.statements import statement_text, verb
 from curatec.dsl import ast
-from curatec.dsl.diagnostics import Diagnostic, did_you_mean
+from curatec.dsl.diagnostics import Diagnostic, did_you_mean, nearest
 from curatec.dsl.nodes import Name
 from curatec.dsl.source import Source, Span
 
@@ -33,12 +35,17 @@ class StrategyChecker:
     sites: Sites
     labels: dict[str, Span] = field(default_factory=dict)
     scopes: dict[str, Scope] = field(default_factory=dict)  # at the end of shared, stages and sinks
+    misnamed: set[str] = field(default_factory=set)  # sinks that do not exist
 
     def error(self, code: str, message: str, span: Span, *help: str) -> None:  # noqa: A002
         self.report(Diagnostic(code, message, span, "", help))
 
     def check(self, strategy: ast.Strategy, *, evolved: bool) -> plan.Plan | None:
-        scope = Scope(params=self.params, unjoined=frozenset(self.declared.tables), signals=evolved)
+        words = {
+            "source": tuple(dict.fromkeys(n.name for i in strategy.body if isinstance(i, ast.From) for n in i.sources)),
+            "failure": tuple(family.name.name for family in self.declared.failures),
+        }
+        scope = Scope(params=self.params, unjoined=frozenset(self.declared.tables), signals=evolved, words=words)
         corpora = self._from(strategy)
         steps = self._steps(scope, "shared")
         shared: list[plan.Step] = []
@@ -53,6 +60,7 @@ class StrategyChecker:
                     expects.append(item)
                 case ast.Stage():
                     emitted = emitted or item.span
+                    expects.extend(step for step in item.steps if isinstance(step, ast.Expect))
                     self._stage(item, steps, branches, stages)
                 case ast.Sink():
                     emitted = emitted or item.span
@@ -62,12 +70,8 @@ class StrategyChecker:
                     pass
                 case _:
                     if emitted is not None:
-                        self.error(
-                            "C0407",
-                            "a shared step stands after a sink or stage",
-                            item.span,
-                            "move it above them, or into the sink",
-                        )
+                        help_ = "move it above them, or into the sink that it is for"
+                        self.error("C0407", "a shared step stands after a sink or stage", self.verb(item), help_)
                     self._position(item, strategy)
                     shared.extend(self._one(steps, item))
         if not any(isinstance(item, ast.Sink) for item in strategy.body):
@@ -91,6 +95,9 @@ class StrategyChecker:
             tuple(sorted(steps.scope.derived.items())),
         )
 
+    def verb(self, statement: ast.Statement) -> Span:
+        return verb(statement, self.source)
+
     # ---- from ----
 
     def _from(self, strategy: ast.Strategy) -> tuple[plan.Corpus, ...]:
@@ -101,21 +108,22 @@ class StrategyChecker:
             )
             return ()
         for extra in froms[1:]:
-            self.error("C0406", "`from` stands twice", extra.span, "name all sources in one: `from a, b`")
+            self.error("C0406", "`from` stands twice", self.verb(extra), "name all sources in one: `from a, b`")
         first = next(item for item in strategy.body if not isinstance(item, ast.Expect))
         if first is not froms[0]:
-            self.error("C0406", "`from` comes first", froms[0].span, "move it to the top of the strategy")
+            self.error("C0406", "`from` comes first", self.verb(froms[0]), "move it to the top of the strategy")
         corpora: list[plan.Corpus] = []
-        for name in froms[0].sources:
+        for name in dict.fromkeys(froms[0].sources):
             corpora.extend(self._source(name))
-        repeated = {n.name for n in froms[0].sources if [m.name for m in froms[0].sources].count(n.name) > 1}
-        for again in repeated:
-            self.error("C0202", f"source `{again}` is named twice", froms[0].span, "name it once")
+        for n, name in enumerate(froms[0].sources):
+            if name in froms[0].sources[:n]:
+                self.error("C0202", f"source `{name}` is named twice", name.span, "name it once")
         return tuple(corpora)
 
     def _source(self, name: Name) -> list[plan.Corpus]:
         if name.name in self.declared.syntheses:
-            self.error("C0501", f"`from {name}`: a `synthesis` is not available yet", name.span)
+            help_ = "name a `source`; this version parses, formats and checks a `synthesis`"
+            self.error("C0501", f"`from {name}`: a `synthesis` is not available yet", name.span, help_)
             return []
         if name.name not in self.sites:
             words = [*self.declared.sources, *self.declared.syntheses]
@@ -137,12 +145,8 @@ class StrategyChecker:
         return StepChecker(self.report, scope, self.declared, self.source, place, self.labels, families=self._families)
 
     def _families(self, scope: Scope) -> tuple[tuple[str, Core], ...]:
-        """Families are asked before `failure` exists; they may use what the strategy derived before."""
-        found = []
-        for family in self.declared.failures:
-            checker = ExprChecker(self.report, replace(scope, tagged=False, windows=False))
-            found.append((family.name.name, checker.condition(family.when)))
-        return tuple(found)
+        """They may use what the strategy derived before."""
+        return families(self.declared, scope, self.report)
 
     def _one(self, steps: StepChecker, item: ast.Statement) -> list[plan.Step]:
         made = steps.check(item)
@@ -153,33 +157,33 @@ class StrategyChecker:
         return [made]
 
     def _lint_filter(self, operation: plan.Filter, item: ast.Filter) -> None:
-        nothing = never_true(operation.where) if operation.verb == "keep" else always_true(operation.where)
-        if nothing:
-            self.report(
-                Diagnostic(
-                    "C0401",
-                    "this filter keeps nothing",
-                    item.where.span,
-                    "no row can pass",
-                    ("check the bounds",),
-                    severity="warning",
-                )
-            )
+        keep = operation.verb == "keep"
+        if never_true(operation.where):
+            message = "this filter keeps nothing" if keep else "this filter drops nothing"
+        elif not keep and always_true(operation.where):
+            message = "this filter drops everything"
+        else:
+            return
+        note = "true of no run" if never_true(operation.where) else "true of every run"
+        help_ = "look at the bounds: no value lies in all of them" if keep else "look at the bounds"
+        self.report(Diagnostic("C0401", message, item.where.span, note, (help_,), severity="warning"))
 
     def _position(self, item: ast.Statement, strategy: ast.Strategy) -> None:
         """`split` is preceded only by `from`, `join` and `derive`, and stands once."""
         if not isinstance(item, ast.Split):
             return
-        before = strategy.body[: strategy.body.index(item)]
-        wrong = next((b for b in before if not isinstance(b, (ast.From, ast.Join, ast.Derive, ast.Expect))), None)
-        if isinstance(wrong, ast.Split):
-            self.error("C0406", "`split` stands twice", item.span, "one split holds for every sink")
-        elif wrong is not None:
-            self.error(
-                "C0406",
-                "`split` comes before every filter",
-                item.span,
-                "move it up, right after `from`, so that a filter never moves a task",
+        before = list(itertools.takewhile(lambda other: other is not item, strategy.body))
+        if any(isinstance(other, ast.Split) for other in before):
+            self.error("C0406", "`split` stands twice", self.verb(item), "one split holds for every sink")
+            return
+        steps = [b for b in before if isinstance(b, ast.Statement)]
+        wrong = next((b for b in steps if not isinstance(b, (ast.From, ast.Join, ast.Derive, ast.Expect))), None)
+        if wrong is not None:
+            word = self.source.excerpt(self.verb(wrong))
+            line, _ = self.source.position(wrong.span.start)
+            help_ = "move it up, right after `from`, so that no filter can move a task from one part to the other"
+            self.report(
+                Diagnostic("C0406", f"`split` stands after `{word}`", self.verb(item), f"line {line}", (help_,))
             )
 
     def _stage(
@@ -216,9 +220,9 @@ class StrategyChecker:
                 "C0214",
                 f"no stage is called `{base}`",
                 base.span,
-                *(did_you_mean(base.name, words) or ("`shared` is the shared rows",)),
+                *(did_you_mean(base.name, words) or (f"there are: {', '.join(words)}",)),
             )
-            return None
+            return nearest(base.name, branches)  # so that its columns are not unknown as well
         return base.name
 
     def _branch(
@@ -230,15 +234,15 @@ class StrategyChecker:
     ) -> StepChecker:
         start = branches[base][0] if base is not None else shared
         steps = self._steps(start.scope, place)
-        steps.decomposed = start.decomposed
+        steps.decomposed, steps.context = start.decomposed, start.context
         return steps
 
     def _inner(self, steps: StepChecker, item: ast.Statement) -> list[plan.Step]:
         if isinstance(item, ast.Expect):
             return []
         if isinstance(item, _SHARED_ONLY):
-            word = str(getattr(item, "kind", ""))
-            self.error("C0406", f"`{word}` is a shared step", item.span, "move it above the first `emit`")
+            word = self.source.excerpt(self.verb(item))
+            self.error("C0406", f"`{word}` is a shared step", self.verb(item), "move it above the first sink or stage")
             return []
         return self._one(steps, item)
 
@@ -251,6 +255,7 @@ class StrategyChecker:
     ) -> None:
         name = sink.name.name
         if name not in SINKS:
+            self.misnamed.add(name)
             known = ", ".join(f"`{s}`" for s in SINKS)
             self.error(
                 "C0213",
@@ -273,14 +278,16 @@ class StrategyChecker:
 
     def _expectations(self, expects: list[ast.Expect], sinks: list[plan.Branch]) -> tuple[plan.Expectation, ...]:
         scopes = {name: self.scopes[name] for name in ("shared", *(s.name for s in sinks))}
-        checker = ExpectChecker(self.report, scopes)
+        checker = ExpectChecker(self.report, scopes, frozenset(self.misnamed))
         made: list[plan.Expectation] = []
         for n, expect in enumerate(expects, 1):
             condition = checker.condition(expect.condition)
             label = expect.label.name if expect.label is not None else f"expect_{n}"
             if expect.label is not None and label in self.labels:
-                self.error("C0207", f"label `{label}` is used twice", expect.label.span, "choose another one")
-            self.labels[label] = expect.span
+                line, _ = self.source.position(self.labels[label].start)
+                message, note = f"label `{label}` is used twice", f"first on line {line}"
+                self.report(Diagnostic("C0207", message, expect.label.span, note, ("choose another",)))
+            self.labels.setdefault(label, expect.span)
             if condition is not None:
                 made.append(
                     plan.Expectation(condition, label, statement_text(expect), expect.because, expect.span, self.source)

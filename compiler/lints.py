@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from curatec.compiler.core import Apply, Column, Const, Core, Path, Quantifier, columns, walk
+from curatec.compiler.fields import TRAJECTORY
 from curatec.compiler.functions import FUNCTIONS
 from curatec.compiler.types import Level, Type
 
@@ -46,7 +47,9 @@ def loss_is_null(core: Core) -> bool:
 def speaks_of_outcome(core: Core) -> bool:
     """Whether a predicate asks how a run ended; `meta`, derived and joined columns may."""
     known = columns(core, Level.TRAJECTORY)
-    return bool(known & OUTCOME_FIELDS) or any(isinstance(n, Path) and n.base.name == "meta" for n in walk(core))
+    return bool(known & OUTCOME_FIELDS or known - TRAJECTORY.keys()) or any(
+        isinstance(n, Path) and n.base.name == "meta" for n in walk(core)
+    )
 
 
 # ---- filters that can keep nothing ----
@@ -58,7 +61,7 @@ def never_true(core: Core) -> bool:
     """Whether no row at all can make it true: constants, or ranges that exclude each other."""
     match core:
         case Const(value=value):
-            return value is None or value is False
+            return core.type is not Type.UNKNOWN and (value is None or value is False)
         case Apply(function="or", args=args):
             return all(never_true(a) for a in args)
         case Apply(function="and", args=args) if any(never_true(a) for a in args):
@@ -94,10 +97,16 @@ def _conjuncts(core: Core) -> Iterator[Core]:
 def _bound(part: Core) -> tuple[Core, str, float] | None:
     """`column < 5`, `5 > column` → (column, "<", 5)."""
     match part:
-        case Apply(function=op, args=(Column() | Quantifier() as column, Const(value=int() | float() as value))):
+        case Apply(
+            function=op,
+            args=(Column() | Quantifier(kind="count") as column, Const(value=int() | float() as value)),
+        ):
             if op in _MIRROR and column.type.is_number and not isinstance(value, bool):
                 return column, op, float(value)
-        case Apply(function=op, args=(Const(value=int() | float() as value), Column() | Quantifier() as column)):
+        case Apply(
+            function=op,
+            args=(Const(value=int() | float() as value), Column() | Quantifier(kind="count") as column),
+        ):
             if op in _MIRROR and column.type.is_number and not isinstance(value, bool):
                 return column, _MIRROR[op], float(value)
     return None

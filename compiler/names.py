@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from curatec.compiler.core import Column, Const, Core, Path, Quantifier
-from curatec.compiler.fields import FIELDS, NEIGHBOURS, SIGNALS
-from curatec.compiler.scope import Scope
+from curatec.compiler.fields import COLLECTIONS, FIELDS, NEIGHBOURS, SIGNALS
+from curatec.compiler.scope import RESERVED, Scope
 from curatec.compiler.types import Level, Type, article
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import did_you_mean
@@ -25,6 +25,8 @@ def level_fields(scope: Scope, level: Level) -> dict[str, Type]:
     fields = {name: field.type for name, field in FIELDS[level].items()}
     if level is Level.TRAJECTORY:
         fields |= scope.derived
+    if level is Level.TURN:
+        fields |= scope.judged
     if scope.frozen is not None and level is Level.TRAJECTORY:
         fields = {name: type_ for name, type_ in fields.items() if name in scope.frozen}
     return fields
@@ -33,6 +35,12 @@ def level_fields(scope: Scope, level: Level) -> dict[str, Type]:
 def known(scope: Scope) -> list[str]:
     """Every word that could stand as a value here, for «did you mean»."""
     return [*level_fields(scope, scope.level), *scope.params, *scope.tables]
+
+
+def bases(scope: Scope) -> list[str]:
+    """Every word that could stand before a dot here."""
+    neighbours = NEIGHBOURS if scope.level is Level.TURN else ()
+    return [*known(scope), *neighbours, *map(str, scope.levels[:-1]), *scope.unjoined, "signal"]
 
 
 def in_reach(scope: Scope, name: str) -> bool:
@@ -59,17 +67,32 @@ def resolve(checker: ExprChecker, expr: ast.Reference) -> Core:
     if name in scope.tables:
         columns = ", ".join(f"`{name}.{column}`" for column in scope.tables[name])
         return checker.error("C0203", f"`{name}` is a table", expr.span, "", f"read a column of it: {columns}")
+    if name in RESERVED:
+        return checker.error("C0203", f"`{name}` is no value", expr.span, "", f"read a field of it: `{name}.…`")
     return _unknown_field(checker, scope.level, name, expr.span)
 
 
 def _unknown_field(checker: ExprChecker, level: Level, name: str, span: Span, words: Iterable[str] = ()) -> Const:
-    help_ = did_you_mean(name, [*words, *(known(checker.scope) if not words else ())])
+    help_ = _elsewhere(level, name) or did_you_mean(name, words or known(checker.scope))
     if not help_:
-        elsewhere = [str(other) for other in Level if name in FIELDS[other] and other is not level]
-        if elsewhere:
-            where = {"turn": "any(turns where …)", "call": "any(calls where …)"}.get(elsewhere[0])
-            help_ = (f"a {elsewhere[0]} has one" + (f": ask `{where}`" if where else ""),)
-    return checker.error("C0203", f"unknown field `{name}`", span, f"a {level} has no such field", *help_)
+        help_ = (f"`curatec explain C0203` lists the fields of a {level}",)
+    note = f"a {level} has no such field"
+    if checker.scope.frozen is not None and level is Level.TRAJECTORY and name in FIELDS[level]:
+        note, help_ = "it is not known yet when a source is read", ()
+    return checker.error("C0203", f"unknown field `{name}`", span, note, *help_)
+
+
+def _elsewhere(level: Level, name: str) -> tuple[str, ...]:
+    """What to ask when the name is right and the row is not."""
+    if level is Level.TRAJECTORY and name in COLLECTIONS:
+        return (f"ask about them: `any({name} where …)`, `count({name}) > 0`",) if name != "tools" else ()
+    if level is Level.TRAJECTORY and name in FIELDS[Level.TURN]:
+        return (f"a turn has one: `any(turns where {name} …)`, `last(turns where …).{name}`",)
+    if level is Level.TRAJECTORY and name in FIELDS[Level.CALL]:
+        return (f"a call has one: `any(calls where {name} …)`",)
+    if level is Level.TURN and name in FIELDS[Level.CALL]:
+        return (f"a call of the turn has one: `any(calls where {name} …)`",)
+    return ()
 
 
 def _field(checker: ExprChecker, level: Level, name: str, type_: Type, span: Span) -> Core:
@@ -87,8 +110,10 @@ def attribute(checker: ExprChecker, expr: ast.Attribute) -> Core:
         found = _qualified(checker, base, expr)
         if found is not None:
             return found
+        if base.name not in (*known(checker.scope), *RESERVED) and not in_reach(checker.scope, base.name):
+            return _unknown_field(checker, checker.scope.level, base.name, base.span, bases(checker.scope))
     if isinstance(base, ast.Quantifier) and base.quantifier in ("first", "last"):
-        return checker.quantifier(base, lambda inner: resolve(inner, ast.Reference(name=name, span=expr.name.span)))
+        return checker.quantifier(base, lambda inner: _picked(inner, ast.Reference(name=name, span=expr.name.span)))
     core = checker.check(base)
     match core:
         case Column(type=Type.JSON) | Path(type=Type.JSON):
@@ -98,7 +123,17 @@ def attribute(checker: ExprChecker, expr: ast.Attribute) -> Core:
             return replace(core, pick=picked, type=picked.type)
     if core.type is Type.UNKNOWN:
         return UNKNOWN
-    return checker.error("C0307", f"{article(core.type)} has no field `{name}`", expr.name.span)
+    help_ = "only `meta` and `args` have something inside"
+    return checker.error("C0307", f"{article(core.type)} has no field `{name}`", expr.name.span, "", help_)
+
+
+def _picked(inner: ExprChecker, field: ast.Reference) -> Core:
+    """The field that `first(…)` or `last(…)` reads."""
+    core = resolve(inner, field)
+    if core.type is Type.COLLECTION:
+        help_ = "read `calls_text`, or ask `any(calls where …)` inside the condition"
+        return inner.error("C0309", f"the {field.name} of a turn are no value", field.span, "", help_)
+    return core
 
 
 def _qualified(checker: ExprChecker, base: ast.Reference, expr: ast.Attribute) -> Core | None:
@@ -115,7 +150,11 @@ def _qualified(checker: ExprChecker, base: ast.Reference, expr: ast.Attribute) -
         columns = scope.tables[base.name]
         if name not in columns:
             return checker.error(
-                "C0203", f"table `{base.name}` has no column `{name}`", expr.name.span, "", *did_you_mean(name, columns)
+                "C0203",
+                f"table `{base.name}` has no column `{name}`",
+                expr.name.span,
+                "",
+                *(did_you_mean(name, columns) or (f"it has {', '.join(columns)}",)),
             )
         return Column(Level.TRAJECTORY, f"{base.name}.{name}", columns[name])
     if base.name in scope.unjoined:
@@ -155,19 +194,29 @@ def _neighbour(checker: ExprChecker, base: ast.Reference, expr: ast.Attribute) -
 def _outer(checker: ExprChecker, level: Level, base: ast.Reference, expr: ast.Attribute) -> Core:
     scope, name = checker.scope, expr.name.name
     if level not in scope.levels:
-        return checker.error("C0205", f"there is no {level} around this expression", base.span)
+        help_ = "its fields are asked by their bare names" if level is Level.TRAJECTORY else _around(scope)
+        return checker.error("C0205", f"there is no {level} around this expression", base.span, "", help_)
     fields = level_fields(scope, level)
     if name not in fields:
         return _unknown_field(checker, level, name, expr.name.span, fields)
     if fields[name] is Type.COLLECTION:
-        return checker.error("C0309", "a collection is no value", expr.span)
+        help_ = f"compare `{base.name}.calls_text`"
+        return checker.error("C0309", f"the {name} of a {level} are no value", expr.span, "", help_)
     return _field(checker, level, name, fields[name], expr.name.span)
+
+
+def _around(scope: Scope) -> str:
+    if scope.level is Level.TRAJECTORY:
+        return "ask about turns with `any(turns where …)`"
+    return f"here is a {scope.level} of a trajectory"
 
 
 def _signal(checker: ExprChecker, expr: ast.Attribute) -> Core:
     name = expr.name.name
     if name not in SIGNALS:
-        return checker.error("C0203", f"unknown signal `{name}`", expr.name.span, "", *did_you_mean(name, SIGNALS))
+        words = ", ".join(f"`signal.{word}`" for word in SIGNALS)
+        help_ = did_you_mean(name, SIGNALS) or (f"there are {words}",)
+        return checker.error("C0203", f"unknown signal `{name}`", expr.name.span, "", *help_)
     if not checker.scope.signals:
         return checker.error(
             "C0209",
@@ -176,5 +225,6 @@ def _signal(checker: ExprChecker, expr: ast.Attribute) -> Core:
             "",
             "a file compiled alone must not depend on a run's hidden state",
         )
-    checker.error("C0501", "rollout signals are not available yet", expr.span)
-    return UNKNOWN
+    return checker.error(
+        "C0501", "rollout signals are not available yet", expr.span, "", "this version parses, formats and checks them"
+    )

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from curatec.compiler.core import Const
 from curatec.compiler.types import Level, Type
 
+# Words with a meaning of their own before a dot: no column or parameter may be called so.
+RESERVED = ("trajectory", "turn", "signal", "prev", "next", "caller", "reply")
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -20,7 +23,8 @@ class Scope:
     tagged: bool = False  # `failure` is set
     windows: bool = True
     signals: bool = False  # under `evolve`
-    sinks: tuple[str, ...] | None = None  # in `expect`: names that an aggregate may speak of
+    judged: dict[str, Type] = field(default_factory=dict)  # columns of turns, from `judge turns`
+    words: dict[str, tuple[str, ...]] = field(default_factory=dict)  # all values of a text field: `source`, `failure`
     frozen: frozenset[str] | None = None  # in a source: the only fields in reach
 
     @property
