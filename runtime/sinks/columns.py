@@ -13,7 +13,7 @@ from typing import Any, Literal
 import orjson
 import pyarrow as pa
 
-Kind = Literal["text", "texts", "int", "floats", "objects", "spans", "terms"]
+Kind = Literal["text", "texts", "int", "ints", "floats", "objects", "spans", "terms"]
 
 _SPAN = {"message": pa.int64(), "part": pa.string(), "call": pa.int64(), "start": pa.int64(), "end": pa.int64()}
 _TERM = {"name": pa.string(), "weight": pa.float64()}
@@ -21,6 +21,7 @@ _ARROW: dict[Kind, pa.DataType] = {
     "text": pa.string(),
     "texts": pa.list_(pa.string()),
     "int": pa.int64(),
+    "ints": pa.list_(pa.int64()),
     "floats": pa.list_(pa.float64()),
     "objects": pa.list_(pa.string()),
     "spans": pa.list_(pa.struct(list(_SPAN.items()))),
@@ -45,6 +46,7 @@ _FEATURES: dict[Kind, dict[str, Any]] = {
     "text": _value("string"),
     "texts": _list(_value("string")),
     "int": _value("int64"),
+    "ints": _list(_value("int64")),
     "floats": _list(_value("float64")),
     "objects": _list({"_type": "Json"}),
     "spans": _list(_struct(_SPAN)),

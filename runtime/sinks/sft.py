@@ -34,6 +34,7 @@ COLUMNS = (
     *COMMON,
     Col("messages", "objects", "the conversation; an assistant message with `weight` 0 is context only"),
     Col("tools", "objects", "schemas of the tools shown, null where none are known"),
+    Col("turns", "ints", "the turn of the source that each message is, as `curatec why --turn` counts"),
     Col("weights", "floats", "loss weight of each message"),
     Col(
         "trained",
@@ -190,6 +191,7 @@ def _record(sink: _Sink, run: dict[str, Any], used: list[tuple[m.Message, Traine
         "n_tokens": n_tokens,
         "n_trained": n_trained,
         "messages": texts,
+        "turns": [message.turn for message, _ in used],
         "weights": [mark.weight for _, mark in used],
         "trained": [_span(i, span) for i, (_, mark) in enumerate(used) for span in mark.spans],
     }
