@@ -1,11 +1,245 @@
-"""`emit preference`."""
+"""`emit preference`: two continuations of one prompt, one better than the other.
+
+Two passes over the turns: the first leaves fingerprints of runs that may have a partner (`pairs` finds the pairs on
+those), the second reads the texts of runs that are in a pair; halves of a pair meet in the buckets of the sort.
+
+A continuation runs to its last assistant message. The prompt is the chosen run's; the rejected one's is equal but for
+ids of calls. `source` and `task` are those of the chosen run; a license is given where both are known.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+from xxhash import xxh3_128_hexdigest
+
 from curatec.compiler import plan
+from curatec.runtime.sinks import messages as m
+from curatec.runtime.sinks import pairs, trainer
+from curatec.runtime.sinks.account import Account
+from curatec.runtime.sinks.buckets import Buckets
+from curatec.runtime.sinks.columns import COMMON, Col
+from curatec.runtime.sinks.files import Files
 from curatec.runtime.sinks.place import Place
-from curatec.runtime.sinks.written import Written
+from curatec.runtime.sinks.written import LINEAGE, Written
+from curatec.runtime.state import State
+
+COLUMNS = (
+    *COMMON,
+    Col("prompt", "objects", "the messages that both sides share"),
+    Col("chosen", "objects", "the better continuation"),
+    Col("rejected", "objects", "the worse continuation"),
+    Col("tools", "objects", "schemas of the tools shown, null where none are known"),
+)
+
+
+@dataclass
+class _Sink:
+    """One sink while it is written."""
+
+    place: Place
+    target: plan.Preference
+    form: m.Form
+    tools: m.Tools
+    account: Account = field(default_factory=Account)
 
 
 def write(place: Place, target: plan.Preference) -> Written:
-    raise NotImplementedError
+    """Files, ledger rows and account of a preference sink."""
+    form: m.Form = "openai" if target.format == "openai" else "trl"
+    sink = _Sink(place, target, form, m.Tools(place.state.toolsets))
+    found, lost = pairs.find(_fingerprinted(sink, _sides(sink)), target)
+    for id_, reason in lost.items():
+        sink.account.drop(id_, reason)
+    with Files(place.folder, COLUMNS) as files:
+        for row in _rows(sink, found):
+            files.add(row["split"], row)
+    names = (*files.names, trainer.write(place.folder, _settings(place, target, trainer.files(files.names))))
+    return _written(sink, found, names)
+
+
+# ---- first pass: who may pair ----
+
+
+def _sides(sink: _Sink) -> dict[str, pairs.Side]:
+    """The runs that are on a side and have a key; the others are dropped."""
+    target, account, place = sink.target, sink.account, sink.place
+    margins = [target.margin] if target.margin is not None else []
+    cores = [*target.within, target.chosen, target.rejected, *margins, *target.max_per]
+    state, values = place.state.values(cores)
+    n = len(target.within)
+    found: dict[str, pairs.Side] = {}
+    for id_, toolset, *row in zip(state.rows["id"], state.rows["toolset"], *(v.to_list() for v in values), strict=True):
+        group, (chosen, rejected), rest = tuple(map(_key, row[:n])), row[n : n + 2], row[n + 2 :]
+        score, quota = rest[0] if margins else None, tuple(map(_key, rest[len(margins) :]))
+        if not (chosen or rejected):
+            account.drop(id_, "neither_side")
+        elif None in group:
+            account.drop(id_, "null_key")
+        else:
+            found[id_] = pairs.Side(
+                id_, place.positions[id_], group, place.splits[id_], toolset, bool(chosen), bool(rejected), score
+            )
+            found[id_].quota = None if None in quota else quota
+    return found
+
+
+def _key(value: Any) -> Any:
+    """Lists are keys as well (`tool_names`)."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _fingerprinted(sink: _Sink, sides: dict[str, pairs.Side]) -> Iterator[pairs.Side]:
+    """The sides with the hashes of their messages; what cannot be said is rejected."""
+    for run, shown in _conversations(sink, sides):
+        id_ = run["id"]
+        if not shown:
+            sink.account.drop(id_, "no_turns")
+            continue
+        fault = m.fault_of(shown, may_end_on_call=True) or sink.tools(run["toolset"])[1]
+        if fault is not None:
+            sink.account.reject(id_, fault)
+            continue
+        sides[id_].take(shown)
+        yield sides[id_]
+
+
+def _conversations(
+    sink: _Sink, ids: Sequence[str] | dict[str, Any]
+) -> Iterator[tuple[dict[str, Any], list[m.Message]]]:
+    """Some runs with their messages up to the last assistant's, part by part."""
+    state: State = sink.place.state
+    some = state.keep(state.rows["id"].is_in(pl.Series(list(ids), dtype=pl.String).implode()))
+    for _, frames in some.batches():
+        runs = frames.runs.select("id", "source", "license", "task", "toolset").to_dicts()
+        for run, turns in zip(runs, m.by_run(m.turn_rows(frames.turns), len(runs)), strict=True):
+            shown = m.messages_of(turns, sink.form)
+            last = max((i for i, message in enumerate(shown) if message.role == "assistant"), default=-1)
+            yield run, shown[: last + 1]
+
+
+# ---- second pass: rows ----
+
+
+def _rows(sink: _Sink, found: Sequence[pairs.Pair]) -> Iterator[dict[str, Any]]:
+    """The rows of the pairs, in their order."""
+    places: dict[str, list[tuple[int, int]]] = {}
+    for i, pair in enumerate(found):
+        places.setdefault(pair.chosen.id, []).append((2 * i, pair.start))
+        places.setdefault(pair.rejected.id, []).append((2 * i + 1, pair.start))
+    buckets = Buckets(sink.place.scratch)
+    for run, shown in _conversations(sink, places):
+        for position, start in places[run["id"]]:
+            buckets.add(position, _half(sink, run, shown, start, is_chosen=position % 2 == 0))
+    halves = iter(buckets)
+    for (_, chosen), (_, rejected) in zip(halves, halves, strict=True):
+        yield _row(sink, chosen, rejected)
+
+
+def _half(sink: _Sink, run: dict[str, Any], shown: list[m.Message], start: int, *, is_chosen: bool) -> dict[str, Any]:
+    """One side of a pair; the chosen one brings the prompt."""
+    prompt = shown[:start] if is_chosen else []
+    return {
+        **run,
+        "prompt": [m.json_of(message, sink.form) for message in prompt],
+        "continuation": [m.json_of(message, sink.form) for message in shown[start:]],
+        "prompt_tokens": sum(message.tokens for message in prompt),
+        "continuation_tokens": sum(message.tokens for message in shown[start:]),
+    }
+
+
+def _row(sink: _Sink, chosen: dict[str, Any], rejected: dict[str, Any]) -> dict[str, Any]:
+    id_, split = pair_id(chosen["id"], rejected["id"]), sink.place.splits[chosen["id"]]
+    n_trained = chosen["continuation_tokens"] + rejected["continuation_tokens"]
+    n_tokens = chosen["prompt_tokens"] + n_trained
+    sink.account.keep(id_, split, n_tokens, n_trained)
+    return {
+        "example_id": id_,
+        "parents": [chosen["id"], rejected["id"]],
+        "source": chosen["source"],
+        "license": _license(chosen["license"], rejected["license"]),
+        "task": chosen["task"],
+        "split": split,
+        "n_tokens": n_tokens,
+        "n_trained": n_trained,
+        "prompt": chosen["prompt"],
+        "chosen": chosen["continuation"],
+        "rejected": rejected["continuation"],
+        "tools": sink.tools(chosen["toolset"])[0],
+    }
+
+
+def pair_id(chosen: str, rejected: str) -> str:
+    """The id of a pair, from those of its runs in order."""
+    return "pair-" + xxh3_128_hexdigest(f"{chosen}\0{rejected}".encode())[:16]
+
+
+def _license(chosen: str | None, rejected: str | None) -> str | None:
+    if chosen is None or rejected is None:
+        return None
+    return " AND ".join(dict.fromkeys((chosen, rejected)))
+
+
+# ---- account ----
+
+
+def _written(sink: _Sink, found: Sequence[pairs.Pair], names: tuple[str, ...]) -> Written:
+    """Runs in a pair are replaced by pairs, which are created and kept."""
+    place, account = sink.place, sink.account
+    ids = [pair_id(pair.chosen.id, pair.rejected.id) for pair in found]
+    parents = [(pair.chosen.id, pair.rejected.id) for pair in found]
+    uses: dict[str, int] = {}
+    for id_ in (id_ for both in parents for id_ in both):
+        uses[id_] = uses.get(id_, 0) + 1
+    created = pl.Series(ids, dtype=pl.String)
+    place.ledger.add(created, "created", example_id=created, sink=place.name, reason="pair")
+    counts = pl.Series(list(uses.values()), dtype=pl.Int64)
+    place.ledger.add(list(uses), "replaced", sink=place.name, reason="pair", n=counts)
+    account.close(place.ledger, place.name)
+    rows, dropped, rejected = account.sums
+    lineage = pl.DataFrame(
+        {
+            "out": [id_ for id_ in ids for _ in range(2)],
+            "in": [id_ for both in parents for id_ in both],
+            "operator": ["pair"] * (2 * len(ids)),
+            "ordinal": [0, 1] * len(ids),
+        },
+        schema=LINEAGE,
+    )
+    return Written(
+        place.name,
+        place.named(names),
+        rows,
+        place.state.rows.height,
+        dropped,
+        rejected,
+        created=len(ids),
+        replaced=len(uses),
+        tokens=account.tokens,
+        trained_tokens=account.trained_tokens,
+        lineage=lineage,
+    )
+
+
+def _settings(place: Place, target: plan.Preference, files: dict[str, str]) -> dict[str, trainer.Setting | Any]:
+    return {
+        "trainer": "trl.DPOTrainer",
+        "format": target.format,
+        "files": files,
+        "mask": trainer.Setting(
+            "continuation",
+            "TRL scores all of `chosen` and `rejected`, results of tools and later user messages included;\n"
+            "n_trained counts the same.",
+        ),
+        "tokens": trainer.Setting("estimate", "n_tokens and n_trained are UTF-8 bytes / 4: no tokenizer is named."),
+        "template_digest": None,
+        "args": {
+            "max_length": trainer.Setting(None, "TRL cuts rows at 1024 tokens unless told."),
+            **trainer.order(place.sorted),
+            "remove_unused_columns": True,
+        },
+        "columns": trainer.about(COLUMNS),
+    }

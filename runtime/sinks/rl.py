@@ -135,8 +135,8 @@ def _settings(place: Place, target: plan.Rl, files: dict[str, str]) -> dict[str,
         },
         "tools": trainer.Setting(
             None,
-            "TRL shows a rollout the tools that the trainer is given (`tools` or `environment_factory`), not the column `tools`:\n"
-            "give it callables with these names and schemas.",
+            "TRL shows a rollout the tools that the trainer is given (`tools` or `environment_factory`), not the\n"
+            "column `tools`: give it callables with these names and schemas.",
         ),
         "columns": trainer.about(COLUMNS),
     }
