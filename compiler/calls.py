@@ -4,20 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from curatec.compiler.coerce import UNKNOWN, as_condition_help, as_number_help, as_text_help, read_json
 from curatec.compiler.core import Apply, Const, Core, Window
 from curatec.compiler.functions import CALLABLE, WINDOWS
 from curatec.compiler.patterns import check_pattern
-from curatec.compiler.registry import Entry, Parameter, WindowEntry
 from curatec.compiler.regex import check_replacement, parse
+from curatec.compiler.registry import Entry, Parameter, WindowEntry
 from curatec.compiler.types import Level, Type, article
 from curatec.dsl import ast
-from curatec.dsl.diagnostics import did_you_mean
+from curatec.dsl.diagnostics import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from curatec.compiler.check_expr import ExprChecker
 
-UNKNOWN = Const(None, Type.UNKNOWN)
 QUANTIFIERS = ("any", "all", "none", "first", "last")
+# What other languages call these.
+OTHER_NAMES = {
+    "avg": "mean",
+    "average": "mean",
+    "stddev": "std",
+    "stdev": "std",
+    "len": "length",
+    "size": "length",
+    "substr": "slice",
+    "substring": "slice",
+    "strip": "trim",
+    "lowercase": "lower",
+    "ifnull": "coalesce",
+    "nvl": "coalesce",
+    "log": "ln",
+    "includes": "contains",
+    "startswith": "starts_with",
+    "endswith": "ends_with",
+    "exists": "any",
+}
 
 
 class CallChecker:
@@ -37,11 +57,11 @@ class CallChecker:
         if name == "rows":
             return self._error("C0304", "`rows(…)` counts a sink's rows in `expect`", expr, "write `count() over (…)`")
         words = [*CALLABLE, *WINDOWS, *QUANTIFIERS]
-        return self.checker.error(
-            "C0204", f"unknown function `{name}`", expr.function.span, "", *did_you_mean(name, words)
-        )
+        usual = (f"write `{OTHER_NAMES[name]}(…)`",) if name in OTHER_NAMES else ()
+        help_ = usual or did_you_mean(name, words) or (f"there are {', '.join(sorted(words))}",)
+        return self.checker.error("C0204", f"unknown function `{name}`", expr.function.span, "", *help_)
 
-    def _error(self, code: str, message: str, expr: ast.Call | ast.Argument, *help: str) -> Const:  # noqa: A002
+    def _error(self, code: str, message: str, expr: ast.Call | ast.Argument, *help: str) -> Const:
         return self.checker.error(code, message, expr.span, "", *help)
 
     # ---- functions ----
@@ -75,7 +95,10 @@ class CallChecker:
             if parameter is None:
                 return None
             if not parameter.repeated and any(p is parameter for p, _ in bound):
-                self._error("C0304", f"`{parameter.name}` is given twice", argument)
+                self._error("C0304", f"`{parameter.name}` is given twice", argument, f"write `{signature(entry)}`")
+                return None
+            if argument.descending:
+                self._error("C0304", f"`{entry.name}` has no direction", argument, "leave `desc` out")
                 return None
             bound.append((parameter, argument))
         given = {p.name for p, _ in bound}
@@ -83,7 +106,7 @@ class CallChecker:
         if missing:
             self._error("C0304", f"`{entry.name}` also wants `{missing[0]}`", expr, f"write `{signature(entry)}`")
             return None
-        return bound
+        return sorted(bound, key=lambda pair: parameters.index(pair[0]))
 
     def _parameter(
         self, entry: Entry, parameters: list[Parameter], position: int, argument: ast.Argument
@@ -109,39 +132,49 @@ class CallChecker:
     def _literal(self, parameter: Parameter, argument: ast.Argument) -> str | int | float | bool | None:
         value = argument.value
         if parameter.words:
-            word = value.name if isinstance(value, ast.Reference) else None
-            if word not in parameter.words:
-                known = " or ".join(f"`{w}`" for w in parameter.words)
-                self._error(
-                    "C0304", f"`{parameter.name}` is {known}", argument, *did_you_mean(word or "", parameter.words)
-                )
-                return None
-            return word
+            word = (
+                value.name if isinstance(value, ast.Reference) else value.value if isinstance(value, ast.Text) else ""
+            )
+            if isinstance(value, ast.Reference) and word in parameter.words:
+                return word
+            known = " or ".join(f"`{w}`" for w in parameter.words)
+            meant = nearest(word, parameter.words) or parameter.words[-1]
+            self._error("C0304", f"`{parameter.name}` is {known}", argument, f"write `{parameter.name}: {meant}`")
+            return None
         if parameter.pattern and isinstance(value, ast.Text):
             return None if check_pattern(self.checker.report, value) else value.value
-        core = self.checker.check(value) if isinstance(value, (ast.Text, ast.Number, ast.Reference)) else UNKNOWN
+        written = isinstance(value, (ast.Text, ast.Number)) or (
+            isinstance(value, ast.Reference) and value.name in self.checker.scope.params
+        )
+        core = self.checker.check(value) if written else UNKNOWN
         if not isinstance(core, Const) or core.type not in parameter.types or core.value is None:
             kinds = " or ".join(article(t) for t in parameter.types)
-            self._error("C0304", f"`{parameter.name}` must be {kinds} written out", argument)
+            help_ = "a literal or a parameter, the same for every row"
+            self._error("C0304", f"`{parameter.name}` must be {kinds} written out", argument, help_)
             return None
         assert not isinstance(core.value, tuple)
         return core.value
 
     def _argument(self, parameter: Parameter, argument: ast.Argument) -> Core:
-        from curatec.compiler.check_expr import read_json
-
         core = self.checker.check(argument.value)
         if core.type is Type.JSON and parameter.types != (Type.TEXTS,):
             # As text where that will do, else as any number, so that 0.5 stays 0.5.
-            core = read_json(core, next((t for t in (Type.TEXT, Type.FLOAT) if t in parameter.types), parameter.types[0]))
+            core = read_json(
+                core, next((t for t in (Type.TEXT, Type.FLOAT) if t in parameter.types), parameter.types[0])
+            )
         if core.type is Type.NULL and Type.BOOL not in parameter.types:
             return Const(None, parameter.types[0])
         if core.type in (*parameter.types, Type.UNKNOWN, Type.NULL):
             return core
         if core.type is Type.COLLECTION:
-            return self._error("C0309", "a collection is no value", argument)
+            return self._error(
+                "C0309", "a collection is no value", argument, "ask `count(calls)`, or take `calls_text`"
+            )
         kinds = " or ".join(dict.fromkeys(article(t) for t in parameter.types))
-        return self._error("C0304", f"`{parameter.name}` is {kinds}, and this is {article(core.type)}", argument)
+        help_ = as_number_help(core) if Type.FLOAT in parameter.types else as_text_help(core)
+        return self._error(
+            "C0304", f"`{parameter.name}` is {kinds}, and this is {article(core.type)}", argument, *help_
+        )
 
     def _alike(self, entry: Entry, args: list[Core], expr: ast.Call) -> bool:
         """`coalesce` and its like give one type."""
@@ -149,7 +182,8 @@ class CallChecker:
             return True
         kinds = {("number" if a.type.is_number else a.type) for a in args if a.type is not Type.NULL}
         if len(kinds) > 1:
-            self._error("C0313", f"`{entry.name}` mixes {' and '.join(sorted(map(str, kinds)))}", expr)
+            mixed = " and ".join(sorted(map(str, kinds)))
+            self._error("C0313", f"`{entry.name}` mixes {mixed}", expr, "all its values are of one type")
         return len(kinds) <= 1
 
     def _group_exists(self, entry: Entry, options: dict[str, str | int | float | bool], expr: ast.Call) -> bool:
@@ -175,7 +209,11 @@ class CallChecker:
         entry = WINDOWS.get(name)
         if entry is None:
             return self.checker.error(
-                "C0204", f"`{name}` is no window aggregate", expr.function.span, "", *did_you_mean(name, WINDOWS)
+                "C0204",
+                f"`{name}` is no window aggregate",
+                expr.function.span,
+                "",
+                *(did_you_mean(name, WINDOWS) or ("leave `over (…)` out",)),
             )
         if self.checker.scope.level is not Level.TRAJECTORY or len(self.checker.scope.levels) > 1:
             return self._error(
@@ -192,7 +230,7 @@ class CallChecker:
         type_ = entry.returns or (argument.type if argument is not None else Type.INT)
         descending = bool(expr.arguments) and expr.arguments[0].descending
         if descending and name != "rank":
-            return self._error("C0304", f"`{name}` has no direction", expr)
+            return self._error("C0304", f"`{name}` has no direction", expr, "leave `desc` out")
         return Window(name, argument, keys, type_, descending)
 
     def _window_argument(self, entry: WindowEntry, expr: ast.Call) -> Core | None:
@@ -205,13 +243,11 @@ class CallChecker:
                     f"count some with `share(…)`: `{WINDOWS['share'].example}`",
                 )
             return None
-        if len(expr.arguments) != 1:
+        if len(expr.arguments) != 1 or expr.arguments[0].name is not None:
             return self._error("C0304", f"`{entry.name}` takes one value", expr, f"write `{entry.example}`")
         return self.window_value(entry, expr.arguments[0])
 
     def window_value(self, entry: WindowEntry, argument: ast.Argument) -> Core:
-        from curatec.compiler.check_expr import read_json
-
         assert entry.argument is not None
         core = self.checker.check(argument.value)
         if core.type is Type.JSON:
@@ -219,7 +255,8 @@ class CallChecker:
         if core.type in (*entry.argument, Type.UNKNOWN):
             return core
         kinds = " or ".join(dict.fromkeys(article(t) for t in entry.argument))
-        return self._error("C0304", f"`{entry.name}` takes {kinds}, and this is {article(core.type)}", argument)
+        help_ = as_condition_help(core) if Type.BOOL in entry.argument else as_number_help(core)
+        return self._error("C0304", f"`{entry.name}` takes {kinds}, and this is {article(core.type)}", argument, *help_)
 
 
 def signature(entry: Entry) -> str:

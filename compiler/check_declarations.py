@@ -21,6 +21,7 @@ from curatec.dsl.nodes import Name
 from curatec.dsl.source import Span
 
 SOURCE_FORMATS = ("auto", "openai", "tau_bench", "tau2", "sharegpt", "llamafactory", "swe_agent", "atif")
+_STORES = ("s3://", "gs://", "az://", "http://", "https://", "hf://")
 _COLUMN_TYPES = {"bool": Type.BOOL, "int": Type.INT, "float": Type.FLOAT, "text": Type.TEXT}
 # What `success when` may not ask, because it is made from its answer or from other runs.
 _AFTER_SUCCESS = {"id", "success", "attempts", "pass_rate", "spread", "failure", "outcome"}
@@ -130,7 +131,7 @@ def _columns(module: Module, table: ast.Table, problems: list[Diagnostic]) -> di
 def _source_paths(
     source: ast.Source, module: Module, program: Program, problems: list[Diagnostic], allowed: tuple[Path, ...]
 ) -> None:
-    def problem(code: str, message: str, span: Span, *help: str) -> None:  # noqa: A002
+    def problem(code: str, message: str, span: Span, *help: str) -> None:
         problems.append(Diagnostic(code, message, span, "", help, source=module.parsed.source))
 
     if not source.path:
@@ -143,17 +144,11 @@ def _source_paths(
     if source.system is not None and source.system_from is not None:
         problem("C0409", "`system` is given twice", source.system_from.span, "keep the text or the file")
     for written in (*source.path, *filter(None, (source.tools_from, source.system_from))):
-        if "://" in written.value:
-            if not written.value.startswith(("s3://", "gs://", "az://", "http://", "https://", "hf://")):
-                continue
+        if written.value.startswith(_STORES):
             problem("C0501", "object stores are not available yet", written.span, "copy the files into the project")
-        elif not inside(module.folder / _fixed_part(written.value), program.project, allowed):
-            problem(
-                "C0411",
-                "this path leaves the project",
-                written.span,
-                "move the files into the project, or pass `--allow-path DIR`",
-            )
+        elif not stays(written.value, module, program, allowed):
+            help_ = "move the files into the project, or pass `--allow-path DIR`"
+            problem("C0411", "this path leaves the project", written.span, help_)
     if source.format is not None and source.format.name not in SOURCE_FORMATS:
         known = ", ".join(f"`{name}`" for name in SOURCE_FORMATS)
         problem(
@@ -164,14 +159,14 @@ def _source_paths(
         )
 
 
-def _fixed_part(pattern: str) -> str:
-    """A glob up to its first wildcard: where it looks."""
-    kept: list[str] = []
-    for part in pattern.split("/"):
-        if any(char in part for char in "*?["):
-            break
-        kept.append(part)
-    return "/".join(kept) or ("/" if pattern.startswith("/") else ".")
+def stays(pattern: str, module: Module, program: Program, allowed: tuple[Path, ...]) -> bool:
+    """Whether a path or glob can only name files of the project. `..` behind a wildcard could lead anywhere."""
+    fixed: list[str] = []
+    rest = pattern.split("/")
+    while rest and not any(char in rest[0] for char in "*?["):
+        fixed.append(rest.pop(0))
+    where = "/".join(fixed) or ("/" if pattern.startswith("/") else ".")
+    return ".." not in rest and "\0" not in pattern and inside(module.folder / where, program.project, allowed)
 
 
 def corpus(source: ast.Source, module: Module, params: dict[str, Const], problems: list[Diagnostic]) -> plan.Corpus:
@@ -212,7 +207,7 @@ def _from_path(setting: ast.Text | ast.FromPath | None, found: list[Diagnostic])
 def families(declared: Declared, scope: Scope, report: Callable[[Diagnostic], None]) -> tuple[tuple[str, Core], ...]:
     """The failure families as predicates. They are asked before `failure` exists, and never see other runs."""
     found: list[tuple[str, Core]] = []
-    inner = replace(scope, tagged=False, windows=False)
+    inner = replace(scope, tagged=False, windows=False, words={})
     for family in declared.failures:
         problems: list[Diagnostic] = []
         found.append((family.name.name, ExprChecker(problems.append, inner).condition(family.when)))

@@ -12,20 +12,31 @@ from functools import singledispatchmethod
 
 from curatec.compiler import names
 from curatec.compiler.calls import CallChecker
-from curatec.compiler.core import Apply, Column, Const, Core, Order, Path, Quantifier, walk
+from curatec.compiler.coerce import (
+    UNKNOWN,
+    agree,
+    alike,
+    apply,
+    as_condition_help,
+    as_number_help,
+    as_text_help,
+    compare_help,
+    read_json,
+    whole,
+)
+from curatec.compiler.core import Apply, Column, Const, Core, Order, Path, Quantifier
 from curatec.compiler.fields import COLLECTIONS, OUTCOMES, ROLES
 from curatec.compiler.functions import FUNCTIONS
 from curatec.compiler.patterns import check_pattern
-from curatec.compiler.scope import Scope
+from curatec.compiler.scope import RESERVED, Scope
 from curatec.compiler.times import read_time
 from curatec.compiler.types import Level, Type, article
 from curatec.dsl import ast
-from curatec.dsl.diagnostics import Diagnostic, did_you_mean
+from curatec.dsl.diagnostics import Diagnostic, did_you_mean, nearest
 from curatec.dsl.nodes import Node
 from curatec.dsl.source import Span
 
 Report = Callable[[Diagnostic], None]
-UNKNOWN = Const(None, Type.UNKNOWN)
 _ENUMS = {(Level.TRAJECTORY, "outcome"): OUTCOMES, (Level.TURN, "role"): ROLES}
 
 
@@ -39,7 +50,7 @@ class ExprChecker:
     def within(self, scope: Scope) -> ExprChecker:
         return ExprChecker(self.report, scope)
 
-    def error(self, code: str, message: str, span: Span, note: str = "", *help: str) -> Const:  # noqa: A002
+    def error(self, code: str, message: str, span: Span, note: str = "", *help: str) -> Const:
         self.report(Diagnostic(code, message, span, note, help))
         return UNKNOWN
 
@@ -53,7 +64,8 @@ class ExprChecker:
         core = self.check(expr)
         core = read_json(core, Type.FLOAT)
         if not core.type.is_number and core.type not in (Type.UNKNOWN, Type.NULL):
-            return self.error("C0301", f"this is {article(core.type)} where a number stands", expr.span)
+            help_ = as_number_help(core)
+            return self.error("C0301", f"this is {article(core.type)} where a number stands", expr.span, "", *help_)
         return core
 
     def value(self, expr: ast.Expr) -> Core:
@@ -70,8 +82,8 @@ class ExprChecker:
     def key(self, expr: ast.Expr) -> Core:
         """What rows are grouped or compared by."""
         core = self.value(expr)
-        if core.type is Type.FLOAT and isinstance(core, Const):
-            return self.error("C0304", "a constant groups nothing", expr.span, "the same for every row")
+        if isinstance(core, Const) and core.type is not Type.UNKNOWN:
+            return self.error("C0304", "a constant groups nothing", expr.span, "the same for every row", "name a field")
         return core
 
     def orders(self, keys: Sequence[ast.OrderKey]) -> tuple[Order, ...]:
@@ -81,6 +93,8 @@ class ExprChecker:
         core = self.value(expr)
         if core.type is Type.TEXTS:
             return self.error("C0301", "a list of texts has no order", expr.span, "", "order by `length(…)` of it")
+        if isinstance(core, Const) and core.type is not Type.UNKNOWN:
+            return self.error("C0304", "a constant orders nothing", expr.span, "the same for every row", "name a field")
         return core
 
     def as_type(self, expr: ast.Expr, core: Core, want: Type, what: str) -> Core:
@@ -91,7 +105,7 @@ class ExprChecker:
             return core
         if core.type is Type.COLLECTION:
             return self._collection_as_value(expr.span)
-        help_ = _as_condition(expr, core) if want is Type.BOOL else ()
+        help_ = as_condition_help(core) if want is Type.BOOL else as_text_help(core)
         return self.error("C0302", f"{what} is wanted here, and this is {article(core.type)}", expr.span, "", *help_)
 
     def _collection_as_value(self, span: Span) -> Const:
@@ -161,9 +175,11 @@ class ExprChecker:
     @check.register
     def _(self, expr: ast.ListOf) -> Core:
         items = [self.check(item) for item in expr.items]
+        if any(item.type is Type.UNKNOWN for item in items):
+            return UNKNOWN
         texts = [c.value for c in items if isinstance(c, Const) and isinstance(c.value, str)]
         if len(texts) < len(items):
-            return self.error("C0312", "a list holds texts in quotes", expr.span)
+            return self.error("C0312", "a list holds texts in quotes", expr.span, "", 'for example `["a", "b"]`')
         return Const(tuple(texts), Type.TEXTS)
 
     @check.register
@@ -246,18 +262,28 @@ class ExprChecker:
         core = read_json(core, Type.FLOAT)
         if core.type.is_number or core.type is Type.UNKNOWN:
             return core
-        return self.error("C0311", f"this is {article(core.type)} where a number stands", expr.span)
+        help_ = as_number_help(core)
+        return self.error("C0311", f"this is {article(core.type)} where a number stands", expr.span, "", *help_)
 
     def compare(self, operator: str, left: ast.Expr, right: ast.Expr, span: Span) -> Core:
         for side in (left, right):
             if isinstance(side, ast.Null):
                 asked = "is not null" if operator == "!=" else "is null"
                 return self.error("C0303", "nothing equals null", span, "never true", f"write `… {asked}`")
+        for side, other in ((right, left), (left, right)):
+            if self._bare_word(side, other):
+                return UNKNOWN
         a, b = self.check(left), self.check(right)
         if Type.UNKNOWN in (a.type, b.type):
             return UNKNOWN
         if {a.type, b.type} == {Type.JSON, Type.TIME}:
-            return self.error("C0301", "a JSON value is compared with a time", span, "", "JSON has no times: compare texts, or numbers")
+            return self.error(
+                "C0301",
+                "a JSON value is compared with a time",
+                span,
+                "",
+                "JSON has no times: compare texts, or numbers",
+            )
         a, b = agree(a, b)
         a, b = self._time(a, b, left), self._time(b, a, right)
         if Type.UNKNOWN in (a.type, b.type):
@@ -268,27 +294,49 @@ class ExprChecker:
             return self.error("C0301", "a list is not compared", span, "", 'ask `has(tool_names, "x")` or `length(…)`')
         if a.type is not b.type and not (a.type.is_number and b.type.is_number):
             return self.error(
-                "C0301", f"{article(a.type)} is compared with {article(b.type)}", span, "", *_cast_help(a, b)
+                "C0301", f"{article(a.type)} is compared with {article(b.type)}", span, "", *compare_help(a, b)
             )
         if a.type is Type.BOOL and operator not in ("==", "!="):
-            return self.error("C0301", "true and false have no order", span)
+            return self.error("C0301", "true and false have no order", span, "", "compare with `==` or `!=`")
         self._known_word(a, b, right)
         self._known_word(b, a, left)
         return apply(operator, a, b)
 
+    def _words(self, core: Core) -> tuple[str, ...]:
+        """All values that a text can have, where they are known."""
+        if isinstance(core, Quantifier):
+            return self._words(core.pick) if core.pick is not None else ()
+        if not isinstance(core, Column):
+            return ()
+        if core.level is Level.TRAJECTORY and core.name in self.scope.words:
+            return self.scope.words[core.name]
+        return _ENUMS.get((core.level, core.name), ())
+
     def _known_word(self, column: Core, const: Core, expr: ast.Expr) -> None:
         """`role == "asistant"` can never hold."""
-        if isinstance(column, Column) and isinstance(const, Const) and isinstance(const.value, str):
-            words = _ENUMS.get((column.level, column.name))
-            if words and const.value not in words:
-                known = ", ".join(words)
-                self.error(
-                    "C0216",
-                    f'no {column.name} is called "{const.value}"',
-                    expr.span,
-                    "",
-                    *(did_you_mean(const.value, words) or (f"one of {known}",)),
-                )
+        words = self._words(column)
+        if words and isinstance(const, Const) and isinstance(const.value, str) and const.value not in words:
+            assert isinstance(column, (Column, Quantifier))
+            name = column.name if isinstance(column, Column) else "value"
+            help_ = did_you_mean(const.value, words) or (f"one of {', '.join(words)}",)
+            self.error("C0216", f'no {name} is called "{const.value}"', expr.span, "never true", *help_)
+
+    def _bare_word(self, side: ast.Expr, other: ast.Expr) -> bool:
+        """`role == assistant`: a text without its quotes. True when it is reported."""
+        if not isinstance(side, ast.Reference) or names.in_reach(self.scope, side.name, any_level=False):
+            return False
+        core = ExprChecker(lambda problem: None, self.scope).check(other)
+        words = self._words(core)
+        close = nearest(side.name, words)
+        if close is None and (core.type is not Type.TEXT or isinstance(core, Const)):
+            return False
+        if close is None and did_you_mean(side.name, names.known(self.scope)):
+            return False
+        if names.in_reach(self.scope, side.name) or side.name in RESERVED or side.name in self.scope.tables:
+            return False
+        text = f'write "{close or side.name}" for the text'
+        self.error("C0203", f"unknown field `{side.name}`", side.span, "a text stands in quotes", text)
+        return True
 
     def _time(self, core: Core, other: Core, expr: ast.Expr) -> Core:
         """A text beside a time reads as one."""
@@ -312,19 +360,19 @@ class ExprChecker:
     @check.register
     def _(self, expr: ast.In) -> Core:
         operand = self.check(expr.operand)
-        words = _ENUMS.get((operand.level, operand.name), ()) if isinstance(operand, Column) else ()
+        words = self._words(operand)
         choices = [self._choice(choice, words) for choice in expr.choices]
         if operand.type is Type.UNKNOWN or any(c.type is Type.UNKNOWN for c in choices):
             return UNKNOWN
         if operand.type is Type.TEXTS:
             return self.error("C0301", "a list is not compared", expr.span, "", 'ask `has(tool_names, "x")`')
-        numeric = all(c.type.is_number for c in choices)
-        operand = read_json(operand, Type.FLOAT if numeric else Type.TEXT)
+        types = {"number" if c.type.is_number else c.type for c in choices}
+        want = {"number": Type.FLOAT, Type.BOOL: Type.BOOL}.get(next(iter(types)), Type.TEXT)
+        operand = read_json(operand, want if len(types) == 1 else Type.TEXT)
         for choice, written in zip(choices, expr.choices, strict=True):
             if choice.type is not operand.type and not (choice.type.is_number and operand.type.is_number):
-                return self.error(
-                    "C0312", f"{article(operand.type)} is looked for among {article(choice.type)}", written.span
-                )
+                message = f"{article(operand.type)} is looked for among {article(choice.type)}"
+                return self.error("C0312", message, written.span, "", "a set holds constants of the field's type")
             self._known_word(operand, choice, written)
         found = apply("one_of", operand, *choices)
         return apply("not", found) if expr.negated else found
@@ -350,18 +398,17 @@ class ExprChecker:
     def _(self, expr: ast.InColumn) -> Core:
         self.value(expr.operand)
         if expr.table.name not in self.scope.tables and expr.table.name not in self.scope.unjoined:
-            return self.error(
-                "C0201",
-                f"no table is called `{expr.table}`",
-                expr.table.span,
-                "",
-                *did_you_mean(expr.table.name, (*self.scope.tables, *self.scope.unjoined)),
+            tables = (*self.scope.tables, *self.scope.unjoined)
+            help_ = did_you_mean(expr.table.name, tables) or (
+                "declare one: `table name { path … key … columns { … } }`",
             )
-        return self.error("C0501", "`in table.column` is not available yet", expr.span)
+            return self.error("C0201", f"no table is called `{expr.table}`", expr.table.span, "", *help_)
+        help_ = ("this version parses and formats it",)
+        return self.error("C0501", "`in table.column` is not available yet", expr.span, "", *help_)
 
     @check.register
     def _(self, expr: ast.Is) -> Core:
-        operand = _whole(self.check(expr.operand))
+        operand = whole(self.check(expr.operand))
         if operand.type is Type.UNKNOWN:
             return UNKNOWN
         if operand.type is Type.COLLECTION:
@@ -390,7 +437,11 @@ class ExprChecker:
             return UNKNOWN
         if not alike(then.type, otherwise.type):
             return self.error(
-                "C0313", f"one branch is {article(then.type)}, the other {article(otherwise.type)}", expr.span
+                "C0313",
+                f"one branch is {article(then.type)}, the other {article(otherwise.type)}",
+                expr.span,
+                "",
+                "both branches give one type",
             )
         return apply("if", condition, then, otherwise)
 
@@ -410,68 +461,7 @@ class ExprChecker:
         entry = FUNCTIONS[f"as_{expr.type}"]
         operand = read_json(operand, Type.TEXT)
         if operand.type not in entry.parameters[0].types and expr.type.name != operand.type:
-            return self.error("C0304", f"{article(operand.type)} cannot be read `as {expr.type}`", expr.span)
+            kinds = " or ".join(dict.fromkeys(article(t) for t in entry.parameters[0].types))
+            message = f"{article(operand.type)} cannot be read `as {expr.type}`"
+            return self.error("C0304", message, expr.span, "", f"`as {expr.type}` reads {kinds}")
         return operand if expr.type.name == operand.type else apply(entry.name, operand)
-
-
-def apply(name: str, *args: Core) -> Core:
-    """A registry function on checked arguments; unknown in, unknown out."""
-    if any(a.type is Type.UNKNOWN for a in args):
-        return UNKNOWN
-    return Apply(name, args, FUNCTIONS[name].result([a.type for a in args]))
-
-
-def read_json(core: Core, want: Type) -> Core:
-    """A JSON value takes the type that its use asks for."""
-    if core.type is not Type.JSON or want is Type.JSON:
-        return core
-    match core:
-        case Path():
-            return replace(core, type=want)
-        case Quantifier(pick=pick) if pick is not None:
-            return replace(core, pick=read_json(pick, want), type=want)
-        case Apply(function="if" | "coalesce"):
-            return replace(core, args=tuple(read_json(a, want) for a in core.args), type=want)
-    return UNKNOWN if isinstance(core, Const) else Path(core, (), want) if isinstance(core, Column) else core
-
-
-def _whole(core: Core) -> Core:
-    """`meta` or `args` itself, as the path without a step."""
-    match core:
-        case Column(type=Type.JSON):
-            return Path(core, ())
-        case Quantifier(pick=Column(type=Type.JSON) as pick):
-            return replace(core, pick=Path(pick, ()))
-    return core
-
-
-def agree(a: Core, b: Core) -> tuple[Core, Core]:
-    """A JSON value reads as what stands on the other side; two of them compare as text."""
-    if a.type is Type.JSON and b.type is Type.JSON:
-        return read_json(a, Type.TEXT), read_json(b, Type.TEXT)
-    number = Type.FLOAT
-    a = read_json(a, number if b.type.is_number else b.type)
-    return a, read_json(b, number if a.type.is_number else a.type)
-
-
-def alike(a: Type, b: Type) -> bool:
-    return a is b or Type.NULL in (a, b) or (a.is_number and b.is_number)
-
-
-def always_null(core: Core) -> bool:
-    """Whether a predicate can have no value at all."""
-    return core.type is Type.NULL or any(isinstance(n, Const) and n.type is Type.NULL for n in walk(core))
-
-
-def _as_condition(expr: ast.Expr, core: Core) -> tuple[str, ...]:
-    if core.type.is_number:
-        return ("compare it: `… > 0`",)
-    if core.type in (Type.TEXT, Type.TEXTS):
-        return ("ask `… is not empty`, or compare it",)
-    return ()
-
-
-def _cast_help(a: Core, b: Core) -> tuple[str, ...]:
-    if {a.type, b.type} & {Type.TEXT} and (a.type.is_number or b.type.is_number):
-        return ("numbers are written without quotes; read a text as a number with `as int`",)
-    return ()

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from curatec.compiler.coerce import UNKNOWN
 from curatec.compiler.core import Column, Const, Core, Path, Quantifier
 from curatec.compiler.fields import COLLECTIONS, FIELDS, NEIGHBOURS, SIGNALS
 from curatec.compiler.scope import RESERVED, Scope
@@ -16,8 +17,6 @@ from curatec.dsl.source import Span
 
 if TYPE_CHECKING:
     from curatec.compiler.check_expr import ExprChecker
-
-UNKNOWN = Const(None, Type.UNKNOWN)
 
 
 def level_fields(scope: Scope, level: Level) -> dict[str, Type]:
@@ -43,8 +42,9 @@ def bases(scope: Scope) -> list[str]:
     return [*known(scope), *neighbours, *map(str, scope.levels[:-1]), *scope.unjoined, "signal"]
 
 
-def in_reach(scope: Scope, name: str) -> bool:
-    return name in scope.params or any(name in level_fields(scope, level) for level in scope.levels)
+def in_reach(scope: Scope, name: str, *, any_level: bool = True) -> bool:
+    levels = scope.levels if any_level else (scope.level,)
+    return name in scope.params or any(name in level_fields(scope, level) for level in levels)
 
 
 def resolve(checker: ExprChecker, expr: ast.Reference) -> Core:
