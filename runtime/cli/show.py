@@ -1,0 +1,47 @@
+"""`curatec show`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from curatec.runtime.cli import options
+from curatec.runtime.cli.console import coloured, say, say_json
+
+
+@click.command("show")
+@options.out_argument
+@click.argument("name", metavar="[ID]", required=False)
+@click.option("--sink", metavar="SINK", help="Only the row of this sink.")
+@options.json_option
+def command(out: Path, name: str | None, sink: str | None, as_json: bool) -> int:
+    """Show the rows that ID has become, as a trainer reads them; trained text is marked.
+
+    ID is the beginning of a run's id, an example id, or the record's own id; without it the first row is shown.
+    Marks are colours on a terminal, and ⟦…⟧ elsewhere. What `chosen` and `rejected` add to the prompt is marked.
+
+    JSON: {"rows": [{"sink", "file", "row"}], "diagnostics": []}; "row" has the columns of the file, and
+    "trained" the spans in code points.
+    """
+    from curatec.runtime.output import open_output
+    from curatec.runtime.show import brackets, examples, lines, row
+
+    output = open_output(out)
+    rows = [row(output, where, example) for where, example in examples(output, name, sink)]
+    if as_json:
+        say_json({"rows": rows, "diagnostics": []})
+        return 0
+    mark = _highlight if coloured(sys.stdout) else brackets
+    for number, shown in enumerate(rows):
+        if number:
+            say()
+        for line in lines(shown, mark):
+            say(line)
+    return 0
+
+
+def _highlight(text: str) -> str:
+    # Each line of its own: a pager and an indented next line would carry the colour on.
+    return "\n".join(click.style(line, fg="black", bg="green") if line else line for line in text.split("\n"))

@@ -1,0 +1,153 @@
+"""A row as the trainer sees it, with the text that is trained marked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import orjson
+
+from curatec.dsl.diagnostics import CuratecError
+from curatec.runtime.lookup import find
+from curatec.runtime.output import Output
+
+# Marks the trained part of a text: (text) → marked text.
+Mark = Callable[[str], str]
+_CONVERSATIONS = ("prompt", "messages", "chosen", "rejected")
+
+
+def brackets(text: str) -> str:
+    """How trained text is marked where there is no colour."""
+    return f"⟦{text}⟧"
+
+
+def examples(output: Output, name: str | None, sink: str | None) -> list[tuple[str, str]]:
+    """(sink, example id) of all rows that a name stands for; of the first row of a sink without a name."""
+    sinks = [output.sink(sink)] if sink is not None else list(output.sinks)
+    if name is None:
+        first = [(s, id_) for s in sinks if (id_ := _first(output, s)) is not None][:1]
+        if not first:
+            raise CuratecError.of("C0622", "there is no row to show", help="`curatec why OUT` says where all went")
+        return first
+    found = find(output, name)
+    if found.example is not None:
+        here = [(s, found.example) for s in found.sinks if s in sinks]
+    else:
+        kept = output.ledger.filter(output.ledger["traj_id"].is_in(list(found.runs)) & output.ledger["action"].is_in(["kept", "created"]))
+        pairs = dict.fromkeys((r["sink"], r["example_id"]) for r in kept.iter_rows(named=True) if r["example_id"])
+        here = [(s, e) for s, e in pairs if s in sinks]
+    if not here:
+        where = f"sink `{sink}`" if sink is not None else "any sink"
+        help_ = f"`curatec why {output.root} {name}` says why"
+        raise CuratecError.of("C0622", f"`{name}` has no row in {where}", help=help_)
+    return sorted(here, key=lambda pair: (sinks.index(pair[0]), pair[1]))
+
+
+def _first(output: Output, sink: str) -> str | None:
+    for _, path in output.tables(sink):
+        ids = output.table(path.relative_to(output.root).as_posix(), ["example_id"])["example_id"]
+        if len(ids):
+            return str(ids[0])
+    return None
+
+
+def row(output: Output, sink: str, example: str) -> dict[str, Any]:
+    """One row as JSON-ready data: messages and tools as objects, spans as in the file, and which file."""
+    found = output.row(sink, example)
+    if found is None:
+        help_ = "`curatec verify` says what else is off"
+        raise CuratecError.of("C0624", f"`{example}` is in the ledger but not in the files of `{sink}`", help=help_)
+    file, values = found
+    return {"sink": sink, "file": file, "row": {name: _value(name, value) for name, value in values.items()}}
+
+
+def _value(name: str, value: Any) -> Any:
+    if name in (*_CONVERSATIONS, "tools", "completion") and isinstance(value, list):
+        return [orjson.loads(text) if isinstance(text, str) else text for text in value]
+    if name in ("gold", "meta") and isinstance(value, str):
+        return orjson.loads(value)
+    return value
+
+
+# ---- as text ----
+
+
+def lines(shown: dict[str, Any], mark: Mark) -> Iterator[str]:
+    """The row for a reader."""
+    values = shown["row"]
+    yield f"{shown['sink']} {values['example_id']}  ({shown['file']})"
+    told = [f"task {values['task']}", f"source {values['source']}", f"{values['n_tokens']:,} tokens (estimate)"]
+    if values["n_trained"]:
+        told.append(f"{values['n_trained']:,} trained")
+    yield "  " + " · ".join(told)
+    if values["parents"] != [values["example_id"]]:
+        yield f"  from {', '.join(values['parents'])}"
+    if values.get("tools"):
+        yield "  tools " + ", ".join(_tool_name(tool) for tool in values["tools"])
+    spans = values.get("trained")
+    for name in _CONVERSATIONS:
+        if isinstance(values.get(name), list) and not (name == "prompt" and "messages" in values):
+            if name != "messages":
+                yield ""
+                yield f"── {name} ──"
+            whole = name in ("chosen", "rejected")
+            yield from _conversation(values[name], spans if name == "messages" else None, mark if whole else None, mark)
+    yield from _rest(values)
+
+
+def _tool_name(tool: Any) -> str:
+    function = tool.get("function", tool) if isinstance(tool, dict) else {}
+    return str(function.get("name", "?"))
+
+
+def _rest(values: dict[str, Any]) -> Iterator[str]:
+    for name in ("key", "value", "reward", "gold"):
+        if values.get(name) is not None:
+            yield ""
+            value = values[name]
+            yield f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+
+
+def _conversation(
+    messages: list[dict[str, Any]], spans: list[dict[str, Any]] | None, whole: Mark | None, mark: Mark
+) -> Iterator[str]:
+    for number, message in enumerate(messages):
+        own = [span for span in spans or () if span["message"] == number]
+        yield ""
+        yield f"[{number}] {message['role']}{_answers(message)}{'' if own or spans is None else '  (context)'}"
+        yield from _message(message, own, whole if message["role"] == "assistant" else None, mark)
+
+
+def _answers(message: dict[str, Any]) -> str:
+    return f" {message['name']}" if message.get("name") else ""
+
+
+def _message(message: dict[str, Any], spans: list[dict[str, Any]], whole: Mark | None, mark: Mark) -> Iterator[str]:
+    reasoning = message.get("reasoning_content")
+    if reasoning:
+        yield f"  (reasoning) {_marked(reasoning, [s for s in spans if s['part'] == 'reasoning'], whole, mark)}"
+    if message.get("content"):
+        yield _indented(_marked(message["content"], [s for s in spans if s["part"] == "content"], whole, mark))
+    for k, call in enumerate(message.get("tool_calls") or ()):
+        trained = whole is not None or any(s["part"] == "call" and s["call"] == k for s in spans)
+        text = f"{call['function']['name']}({_arguments(call['function']['arguments'])})"
+        yield f"  → {mark(text) if trained else text}"
+
+
+def _arguments(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _marked(text: str, spans: list[dict[str, Any]], whole: Mark | None, mark: Mark) -> str:
+    if whole is not None:
+        return whole(text)
+    done, at = "", 0
+    for span in sorted(spans, key=lambda s: int(s["start"])):
+        done += text[at : span["start"]] + mark(text[span["start"] : span["end"]])
+        at = span["end"]
+    return done + text[at:]
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.split("\n"))

@@ -1,0 +1,205 @@
+"""Why a run or a turn is in each sink or not: read from the ledger, in the words of the spec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from curatec.dsl.diagnostics import CuratecError, did_you_mean
+from curatec.runtime.output import Output
+
+# Rules of the sinks themselves; the name stands in the ledger.
+RULES = {
+    "no_turns": "the run has no turns",
+    "no_trained_text": "none of its text would be trained",
+    "over_length": "it is longer than `fit` allows",
+    "no_prompt": "no assistant turn answers a user or a tool: there is nothing to roll out",
+    "validation_task": "memory takes tasks of the training split only",
+    "null_key": "its key is null",
+    "null_value": "its value is null",
+    "parts_not_text": "a turn holds an image or a file, which the target cannot say",
+    "call_without_name": "a call has no tool name",
+    "arguments_not_an_object": "the arguments of a call are not a JSON object",
+    "number_too_large": "a number does not fit in 64 bits",
+    "nested_too_deeply": "arguments are nested deeper than loaders can read",
+    "call_outside_assistant": "a turn that is not the assistant's makes a call",
+    "system_not_first": "a system message stands behind the first turn",
+    "result_without_call": "a tool result answers no call",
+    "unanswered_call": "a call has no result, and the conversation goes on",
+    "after_last_trained": "messages behind the last trained one are left out",
+    "held_out": "its task is held out",
+}
+FACTS = ("source", "task", "model", "trial", "reward", "success", "outcome", "attempts", "pass_rate", "split", "record_id")
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What one step did with a run. `action` is passed, edited, dropped, replaced, created; `turns` as in the source."""
+
+    branch: str | None
+    label: str
+    text: str
+    because: str | None
+    action: str
+    detail: str = ""
+    turns: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class SinkFate:
+    """`outcome` is kept, dropped, replaced, rejected or unknown; `by` the label or rule that decided it."""
+
+    sink: str
+    outcome: str
+    by: str | None
+    reason: str | None
+    steps: tuple[Fate, ...]
+    examples: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Account:
+    """All about one run."""
+
+    id: str
+    facts: dict[str, Any]
+    sinks: tuple[SinkFate, ...]
+
+
+def account(output: Output, run: str, sinks: tuple[str, ...] = ()) -> Account:
+    """What happened to a run in every sink, or in some."""
+    row = output.runs.row(by_predicate=pl.col("id") == run, named=True)
+    ledger = output.ledger.filter(pl.col("traj_id") == run)
+    facts = {name: row[name] for name in FACTS if row.get(name) is not None}
+    return Account(run, facts, tuple(_sink(output, ledger, sink) for sink in sinks or tuple(output.sinks)))
+
+
+def _sink(output: Output, ledger: pl.DataFrame, sink: str) -> SinkFate:
+    fates: list[Fate] = []
+    for step in output.steps_of(sink):
+        fate = _fate(output, ledger, step)
+        fates.append(fate)
+        if fate.action in ("dropped", "replaced"):
+            return SinkFate(sink, fate.action, fate.label, fate.because or fate.detail, tuple(fates))
+    own = ledger.filter((pl.col("sink") == sink) & pl.col("step").is_null()).to_dicts()
+    examples = tuple(dict.fromkeys(r["example_id"] for r in own if r["action"] in ("kept", "created") and r["example_id"]))
+    notes = tuple(_note(r) for r in own if r["action"] == "edited")
+    if examples:
+        return SinkFate(sink, "kept", None, None, tuple(fates), examples, notes)
+    lost = next((r for r in own if r["action"] in ("dropped", "rejected", "replaced")), None)
+    if lost is None:
+        return SinkFate(sink, "unknown", None, "the ledger says nothing of it", tuple(fates))
+    rule = lost["reason"]
+    return SinkFate(sink, lost["action"], rule, RULES.get(rule, rule), tuple(fates), notes=notes)
+
+
+def _note(row: dict[str, Any]) -> str:
+    told = RULES.get(row["reason"], row["reason"] or "edited")
+    return f"{told} ({row['n']})" if row["n"] else told
+
+
+def _fate(output: Output, ledger: pl.DataFrame, step: dict[str, Any]) -> Fate:
+    rows = ledger.filter(pl.col("sink").eq_missing(step.get("sink")) & (pl.col("step") == step["step"]))
+    whole = [r for r in rows.to_dicts() if r["turn"] is None]
+    turns = tuple(sorted(rows["turn"].drop_nulls().unique()))
+    parts = (step.get("sink"), step["label"], step["text"], step.get("because"))
+    gone = next((r for r in whole if r["action"] in ("dropped", "replaced", "rejected")), None)
+    if gone is not None:
+        return Fate(*parts, gone["action"], "; ".join(_details(output, gone, step)), turns)
+    if turns or whole:
+        return Fate(*parts, "edited", _edit(rows, whole), turns)
+    return Fate(*parts, "passed")
+
+
+def _details(output: Output, row: dict[str, Any], step: dict[str, Any]) -> Iterator[str]:
+    if row["survivor"]:
+        yield f"{row['survivor'][:12]} stands for it{_task_of(output, row['survivor'])}"
+    elif row["key"]:
+        yield f"for {row['key']}"
+    if row["predicate_null"]:
+        yield "its condition has no answer for this run (null)"
+    if row["reason"] and row["reason"] != step.get("because"):
+        yield RULES.get(row["reason"], row["reason"])
+
+
+def _task_of(output: Output, run: str) -> str:
+    tasks = output.runs.filter(pl.col("id") == run)["task"]
+    return f" (task {tasks[0]})" if len(tasks) else ""
+
+
+def _edit(rows: pl.DataFrame, whole: list[dict[str, Any]]) -> str:
+    removed = rows.filter(pl.col("turn").is_not_null() & (pl.col("action") == "dropped"))["turn"].unique().sort().to_list()
+    changed = rows.filter(pl.col("turn").is_not_null() & (pl.col("action") == "edited"))
+    told = [f"removed {_turns(removed)}"] if removed else []
+    for key, group in changed.group_by("key", maintain_order=True):
+        told.append(f"{key[0] or 'content'} of {_turns(group['turn'].unique().sort().to_list())}")
+    told += [f"{r['n']} {r['key'] or 'changes'}" for r in whole if r["action"] == "edited"]
+    return "; ".join(told)
+
+
+def _turns(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:8])) + (f" and {len(numbers) - 8} more" if len(numbers) > 8 else "")
+    return f"turn {shown}" if len(numbers) == 1 else f"turns {shown}"
+
+
+# ---- by label ----
+
+
+@dataclass(frozen=True)
+class Label:
+    """A step or a rule of a sink, and a sample of the runs that it took out or changed."""
+
+    branch: str | None
+    label: str
+    text: str
+    because: str | None
+    count: int
+    sample: tuple[dict[str, Any], ...]
+
+
+def labelled(output: Output, label: str, sink: str | None, sample: int) -> list[Label]:
+    """Every place where a label decides, with the runs of the lowest ids. Raises CuratecError (C0621)."""
+    branches = output.lineage_of(sink) if sink is not None else None
+    steps = [s for s in output.steps if s["label"] == label and (branches is None or s.get("sink") in branches)]
+    found = [_label(output, s.get("sink"), s["step"], label, s["text"], s.get("because"), sample) for s in steps]
+    for name in (sink,) if sink is not None else output.sinks:
+        if label in {**output.sinks[name]["dropped"], **output.sinks[name]["rejected"]}:
+            found.append(_label(output, name, None, label, f"a rule of the sink: {RULES.get(label, label)}", None, sample))
+    if not found:
+        known = labels(output)
+        help_ = did_you_mean(label, known) or (f"there are: {', '.join(known)}",)
+        raise CuratecError.of("C0621", f"no step or rule of this output is called `{label}`", help=help_)
+    return found
+
+
+def dropping(output: Output, sink: str | None) -> list[str]:
+    """Labels of the steps and rules that took anything out, in order."""
+    steps = output.steps_of(sink) if sink is not None else output.steps
+    names = [sink] if sink is not None else list(output.sinks)
+    rules = [rule for name in names for part in ("dropped", "rejected") for rule in output.sinks[name][part]]
+    return list(dict.fromkeys([*(s["label"] for s in steps if s["dropped"]), *rules]))
+
+
+def labels(output: Output) -> list[str]:
+    rules = [rule for sink in output.sinks.values() for part in ("dropped", "rejected") for rule in sink[part]]
+    return list(dict.fromkeys([*(s["label"] for s in output.steps), *rules]))
+
+
+def _label(
+    output: Output, branch: str | None, step: int | None, label: str, text: str, because: str | None, sample: int
+) -> Label:
+    place = pl.col("sink").eq_missing(branch)
+    own = (pl.col("step") == step) if step is not None else (pl.col("step").is_null() & (pl.col("reason") == label))
+    rows = output.ledger.filter(place & own & (pl.col("action") != "kept"))
+    gone = rows.filter(pl.col("turn").is_null() & (pl.col("action") != "edited"))
+    rows = gone if gone.height else rows
+    ids = rows["traj_id"].unique().sort()
+    chosen = rows.filter(pl.col("traj_id").is_in(ids.head(sample).implode())).unique("traj_id", keep="first", maintain_order=True)
+    known = output.runs.select("id", *(c for c in FACTS if c in output.runs.columns and c != "reason"))
+    shown = chosen.join(known, left_on="traj_id", right_on="id", how="left", maintain_order="left")
+    keep = ["traj_id", "action", "key", "survivor", "predicate_null", "n", *(c for c in FACTS if c in shown.columns)]
+    return Label(branch, label, text, because, len(ids), tuple(shown.select(keep).to_dicts()))
