@@ -35,7 +35,7 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000
 
 def render(summary: Mapping[str, Any]) -> str:
     """README.md of OUT, from the manifest without `run`."""
-    made = environment(markdown=True)
+    made = environment(for_markdown=True)
     sinks = [_sink(name, sink, summary) for name, sink in summary["sinks"].items()]
     return made.get_template("card.md.jinja").render(
         front=_yaml(front_matter(summary)),

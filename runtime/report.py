@@ -1,13 +1,112 @@
-"""The report."""
+"""The report: one page that shows where every run went, what that did to the data, and examples behind each label.
+
+The page needs nothing but itself: no script, no request, no font. The same input gives the same bytes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import polars as pl
+from markupsafe import Markup
+
+from curatec.runtime import report_ledger, report_measures, report_parts, report_plots, report_spec
 from curatec.runtime.execute import Executed
+from curatec.runtime.report_measures import Measure, Measured, Spread
+from curatec.runtime.report_text import environment, plural
 from curatec.runtime.sinks.written import Written
 
+REASONS = 5  # why records could not be read, for each source
 
-def render(executed: Executed, written: Mapping[str, Written], summary: dict[str, Any]) -> str:
-    return "<!doctype html>\n"
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One sink's distribution over that at `from`."""
+
+    sink: str
+    runs: int
+    plot: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    measure: Measure
+    panels: tuple[Panel, ...]
+    spreads: tuple[tuple[str | None, Spread], ...]
+    more: float | None  # where the last bin begins, when it takes all above
+
+
+def render(executed: Executed, written: Mapping[str, Written], summary: Mapping[str, Any]) -> str:
+    """report.html of OUT. `summary` is the manifest; nothing of its `run` is shown."""
+    found = report_ledger.branches(executed, written, summary)
+    behind = {name: report_ledger.behind(executed, name) for name in written}
+    shown = report_ledger.shown_ids(found)
+    measured = report_measures.measure(executed, behind, shown)
+    stages = {None: executed.start.rows, **behind}
+    made = environment()
+    return made.get_template("report.html.jinja").render(
+        css=Markup((Path(__file__).parent / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - a file of ours
+        s=summary,
+        runs=executed.start.rows.height,
+        loaded=executed.loaded.state.rows.height,
+        branches=found,
+        sinks=[branch for branch in found if branch.written is not None],
+        facts=_facts(executed, shown),
+        heads=measured.heads,
+        figures=list(_figures(measured)),
+        sampled=report_measures.SAMPLE if measured.sampled else None,
+        stages=list(stages),
+        compositions=report_parts.compositions(stages),
+        tasks=[(name, report_parts.tasks(rows)) for name, rows in stages.items()],
+        unread=_unread(executed),
+        spec=report_spec.lines(executed, summary),
+        spec_left=max(0, summary["spec"]["text"].count("\n") + 1 - report_spec.LINES),
+    )
+
+
+def _facts(executed: Executed, ids: list[str]) -> dict[str, dict[str, Any]]:
+    """What is said of an example beside its text."""
+    rows = executed.start.rows.filter(pl.col("id").is_in(ids)).select("id", "task", "outcome", "reward", "model", "source")
+    return {row["id"]: row for row in rows.iter_rows(named=True)}
+
+
+def _figures(measured: Measured) -> Iterator[Figure]:
+    for measure in report_measures.MEASURES:
+        values = {name: stage[measure.name] for name, stage in measured.stages.items()}
+        if all(v.is_null().all() for v in values.values()):
+            continue
+        yield _figure(measure, values)
+
+
+def _figure(measure: Measure, values: Mapping[str | None, pl.Series]) -> Figure:
+    axis = report_measures.axis_for(list(values.values()), measure.whole)
+    bins = {name: report_measures.counts(v, axis) for name, v in values.items()}
+    top = report_plots.top_of(list(bins.values()))
+    spreads = {name: report_measures.spread(v) for name, v in values.items()}
+    panels = tuple(
+        Panel(name, spreads[name].runs, report_plots.histogram(bins[None], bins[name], axis, top, _said(measure, name, spreads)))
+        for name in values
+        if name is not None and sum(bins[name])
+    )
+    last = axis.start + axis.step * (axis.count - 1) + (0.5 if axis.start % 1 else 0)
+    return Figure(measure, panels, tuple(spreads.items()), last if axis.more else None)
+
+
+def _said(measure: Measure, sink: str, spreads: Mapping[str | None, Spread]) -> str:
+    """The plot in words, for who cannot see it."""
+    before, after = spreads[None], spreads[sink]
+    medians = f"median {before.median:g} at from, {after.median:g} in {sink}" if before.median is not None and after.median is not None else "no values at from"
+    return f"Histogram, {measure.title.lower()}: {plural(after.runs, 'run')} in {sink} against {before.runs:,} at from; {medians}."
+
+
+def _unread(executed: Executed) -> dict[str, list[tuple[str, int]]]:
+    """Source → why records could not be read, most frequent first."""
+    made: dict[str, list[tuple[str, int]]] = {}
+    for given in executed.loaded.inputs:
+        reasons = Counter(reject.reason for reject in given.parsed.rejects)
+        made[given.corpus.name] = sorted(reasons.items(), key=lambda r: (-r[1], r[0]))[:REASONS]
+    return made

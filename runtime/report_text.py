@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 EXCERPT = 300  # code points
 
@@ -85,18 +85,27 @@ def prose(text: str) -> str:
     return "".join(code(part) if i % 2 else _inline(part) for i, part in enumerate(parts) if part)
 
 
-def environment(*, markdown: bool = False) -> Environment:
+def prose_html(text: str) -> Markup:
+    """The same as HTML."""
+    parts = [escape(clean(part)) for part in text.split("`")]
+    if len(parts) % 2 == 0:
+        return escape(clean(text))
+    return Markup("").join(Markup("<code>{}</code>").format(part) if i % 2 else part for i, part in enumerate(parts))
+
+
+def environment(*, for_markdown: bool = False) -> Environment:
     """Templates of this folder. HTML is escaped throughout; Markdown says at each place what it needs."""
     made = Environment(
         loader=FileSystemLoader(_HERE),
-        autoescape=not markdown,
+        autoescape=not for_markdown,
         finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"n": number, "share": share, "excerpt": excerpt, "plural": plural, "md": globals()["markdown"], "code": code, "prose": prose}
+    made.filters |= {"n": number, "share": share, "excerpt": excerpt, "plural": plural}
+    made.filters |= {"md": markdown, "code": code, "prose": prose} if for_markdown else {"prose": prose_html}
     return made
 
 

@@ -1,0 +1,183 @@
+"""Distributions before and after: each run measured at `from`, and again only where a step edited its turns.
+
+Reading turns is what costs, so there is one pass over them, and for a large corpus over a sample of it: the runs with
+the lowest digests, which is as good as any draw and the same on every machine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from curatec.compiler.core import Apply, Column, Const
+from curatec.compiler.types import Level, Type
+from curatec.runtime.execute import Executed
+from curatec.runtime.report_text import EXCERPT
+from curatec.runtime.state import State
+
+SAMPLE = 20_000  # runs at `from`; a sink adds up to a quarter of that of its own
+BINS = 18
+
+_COUNTED = ("turn_count", "tokens", "call_count")
+_TASK_TEXT = Column(Level.TRAJECTORY, "task_text", Type.TEXT)
+# One more than is shown, so that it can be said that something is missing.
+_HEAD = Apply("truncate", (_TASK_TEXT, Const(EXCERPT + 1, Type.INT)), Type.TEXT)
+_CORES = (*(Column(Level.TRAJECTORY, name, Type.INT) for name in _COUNTED), _HEAD)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is plotted: a column of `Measured.stages`. `whole`: its values are integers."""
+
+    name: str
+    title: str
+    unit: str
+    whole: bool = True
+
+
+MEASURES = (
+    Measure("turn_count", "Turns of a run", "turns, system and events left out"),
+    Measure("tokens", "Tokens of a run", "tokens, estimated as UTF-8 bytes / 4"),
+    Measure("call_count", "Tool calls of a run", "calls"),
+    Measure("reward", "Reward", "reward, as the record says", whole=False),
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """`stages`: id and one column a measure, of `from` (key None) and of each sink. `heads`: id → first user text."""
+
+    stages: Mapping[str | None, pl.DataFrame]
+    sampled: bool
+    heads: Mapping[str, str | None]
+
+
+def measure(executed: Executed, sinks: Mapping[str, pl.DataFrame], shown: Sequence[str]) -> Measured:
+    """`sinks`: the rows behind each sink's output. `shown`: ids whose first user text is wanted."""
+    start = executed.start
+    drawn: dict[str | None, pl.DataFrame] = {None: _lowest(start.rows, SAMPLE)}
+    drawn |= {name: _lowest(rows, SAMPLE // 4) for name, rows in sinks.items()}
+    wanted = pl.concat([*(rows["id"] for rows in drawn.values()), pl.Series("id", list(shown), dtype=pl.String)])
+    base = _measured(start, wanted)
+    touched = _touched(executed)
+    stages: dict[str | None, pl.DataFrame] = {}
+    for name, rows in drawn.items():
+        now = base if name is None else _updated(base, executed, name, rows["id"], touched)
+        stages[name] = rows.select("id", "reward").join(now.drop("head"), on="id", how="left", maintain_order="left")
+    heads = base.filter(pl.col("id").is_in(list(shown)))
+    return Measured(stages, start.rows.height > SAMPLE, dict(heads.select("id", "head").iter_rows()))
+
+
+def _lowest(rows: pl.DataFrame, most: int) -> pl.DataFrame:
+    return rows if rows.height <= most else rows.sort("digest", "id").head(most)
+
+
+def _measured(state: State, ids: pl.Series) -> pl.DataFrame:
+    """id, the counted columns and `head`, for those of the ids that the state has."""
+    kept = state.keep(state.rows["id"].is_in(ids.implode()))
+    kept, values = kept.values(_CORES)
+    return kept.rows.select("id").with_columns(v.alias(name) for v, name in zip(values, (*_COUNTED, "head"), strict=True))
+
+
+def _touched(executed: Executed) -> pl.DataFrame:
+    """Runs whose turns a step edited: id and the branch of the step (null: shared)."""
+    own = [f.filter(pl.col("turn").is_not_null() & pl.col("step").is_not_null()) for f in executed.ledger.frames]
+    schema = {"traj_id": pl.String, "sink": pl.String}
+    return pl.concat([f.select(*schema) for f in own]).unique() if own else pl.DataFrame(schema=schema)
+
+
+def _updated(base: pl.DataFrame, executed: Executed, sink: str, ids: pl.Series, touched: pl.DataFrame) -> pl.DataFrame:
+    """`base` with the runs measured again that differ at the end of the sink's steps."""
+    names = [branch.name for branch in executed.plan.lineage(executed.plan.branch(sink))]
+    edited = touched.filter(pl.col("sink").is_null() | pl.col("sink").is_in(names))["traj_id"]
+    again = ids.filter(ids.is_in(edited.implode()))
+    if again.is_empty():
+        return base
+    return base.update(_measured(executed.ends[sink], again), on="id", how="left", include_nulls=True)
+
+
+# ---- bins ----
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Bins of equal width from `start`; the last one also takes all above it (`more`) or its own upper end."""
+
+    start: float
+    step: float
+    count: int
+    more: bool
+
+    @property
+    def end(self) -> float:
+        return self.start + self.step * self.count
+
+
+def axis_for(values: Sequence[pl.Series], whole: bool) -> Axis:
+    """Bins that hold what is measured at every stage. A long tail is gathered in the last bin."""
+    known = pl.concat([v.cast(pl.Float64) for v in values]).drop_nulls() if values else pl.Series([], dtype=pl.Float64)
+    if known.is_empty():
+        return Axis(0.0, 1.0, 1, False)
+    low, high = _ends(known)
+    if not whole:
+        low, high = min(0.0, low), max(1.0, high)
+        step = nice((high - low) / 10)
+        start = math.floor(low / step) * step
+        return Axis(start, step, max(1, math.ceil((high - start) / step - 1e-9)), False)
+    usual = float(known.quantile(0.99, "higher") or 0.0)
+    top = high if high <= 1.5 * usual else usual
+    step = max(1.0, nice(top / BINS))
+    count = int(top // step) + 1
+    # Bars of single values stand over their tick; wider ones begin at it.
+    start = -0.5 if step == 1.0 else 0.0
+    return Axis(start, step, count, high >= start + step * count)
+
+
+def _ends(known: pl.Series) -> tuple[float, float]:
+    low, high = known.min(), known.max()
+    assert isinstance(low, float)
+    assert isinstance(high, float)
+    return low, high
+
+
+def nice(width: float) -> float:
+    """The least of 1, 2, 5 times a power of ten that is not below `width`."""
+    if width <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(width))
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= width * (1 - 1e-9))
+
+
+def counts(values: pl.Series, axis: Axis) -> list[int]:
+    """How many values each bin holds; nulls are in none."""
+    place = ((values.drop_nulls().cast(pl.Float64) - axis.start) / axis.step + 1e-9).floor().clip(0, axis.count - 1)
+    found = dict(place.cast(pl.Int64).value_counts().iter_rows())
+    return [found.get(i, 0) for i in range(axis.count)]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The numbers beside a plot."""
+
+    runs: int
+    unknown: int
+    least: float | None
+    quarter: float | None
+    median: float | None
+    three_quarters: float | None
+    most: float | None
+    mean: float | None
+
+
+def spread(values: pl.Series) -> Spread:
+    known = values.drop_nulls().cast(pl.Float64)
+    if known.is_empty():
+        return Spread(len(values), len(values), *[None] * 6)
+    low, high = _ends(known)
+    quarters = [known.quantile(q, "linear") for q in (0.25, 0.5, 0.75)]
+    # Exact to the last bit whatever the order of rows: a plain mean is not.
+    mean = math.fsum(known.to_list()) / len(known)
+    return Spread(len(values), len(values) - len(known), low, *quarters, high, mean)
