@@ -47,7 +47,7 @@ def execute(
     start = _limited(loaded.state, limit)
     ledger = Ledger()
     tell = progress or (lambda label: None)
-    after_shared = [core for branch in (*whole.stages, *whole.sinks) for core in _until_edit(branch.steps)]
+    after_shared = [core for branch in (*whole.stages, *whole.sinks) for core in until_edit(branch.steps)]
     shared = _run(start, whole.shared, 0, None, ledger, scratch, after_shared, tell)
     ends: dict[str, State] = {}
     position = len(whole.shared)
@@ -78,20 +78,20 @@ def _run(
     for i, step in enumerate(steps):
         tell(step.label)
         rest = steps[i + 1 :]
-        ahead = [*_until_edit(rest), *(beyond if not any(_edits(s) for s in rest) else ())]
+        ahead = [*until_edit(rest), *(beyond if not any(edits_turns(s) for s in rest) else ())]
         state = run(state, Place(step, position + i, sink, ledger, scratch, tuple(ahead)))
     return state
 
 
-def _edits(step: plan.Step) -> bool:
+def edits_turns(step: plan.Step) -> bool:
     return isinstance(step.operation, (plan.TurnsFilter, plan.TurnsSet))
 
 
-def _until_edit(steps: Sequence[plan.Step]) -> list[Core]:
+def until_edit(steps: Sequence[plan.Step]) -> list[Core]:
     """Trajectory-level expressions of the steps before the first one that edits turns."""
     found: list[Core] = []
     for step in steps:
-        if _edits(step):
+        if edits_turns(step):
             break
         if not isinstance(step.operation, plan.ToolsFilter):
             found.extend(expressions(step.operation))
