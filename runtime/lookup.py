@@ -41,7 +41,9 @@ def find(output: Output, name: str) -> Found:
             return Found((rows["id"][0],))
         if rows.height:
             raise _ambiguous(output, name, rows)
-    begun = output.ledger.filter(pl.col("example_id").str.starts_with(name))["example_id"].unique().sort() if name else []
+    begun = (
+        output.ledger.filter(pl.col("example_id").str.starts_with(name))["example_id"].unique().sort() if name else []
+    )
     if len(begun) == 1:
         found = _example(output, begun[0])
         assert found is not None

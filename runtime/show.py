@@ -34,7 +34,9 @@ def examples(output: Output, name: str | None, sink: str | None) -> list[tuple[s
     if found.example is not None:
         here = [(s, found.example) for s in found.sinks if s in sinks]
     else:
-        kept = output.ledger.filter(output.ledger["traj_id"].is_in(list(found.runs)) & output.ledger["action"].is_in(["kept", "created"]))
+        kept = output.ledger.filter(
+            output.ledger["traj_id"].is_in(list(found.runs)) & output.ledger["action"].is_in(["kept", "created"])
+        )
         pairs = dict.fromkeys((r["sink"], r["example_id"]) for r in kept.iter_rows(named=True) if r["example_id"])
         here = [(s, e) for s, e in pairs if s in sinks]
     if not here:

@@ -32,7 +32,19 @@ RULES = {
     "after_last_trained": "messages behind the last trained one are left out",
     "held_out": "its task is held out",
 }
-FACTS = ("source", "task", "model", "trial", "reward", "success", "outcome", "attempts", "pass_rate", "split", "record_id")
+FACTS = (
+    "source",
+    "task",
+    "model",
+    "trial",
+    "reward",
+    "success",
+    "outcome",
+    "attempts",
+    "pass_rate",
+    "split",
+    "record_id",
+)
 
 
 @dataclass(frozen=True)
@@ -86,7 +98,9 @@ def _sink(output: Output, ledger: pl.DataFrame, sink: str) -> SinkFate:
         if fate.action in ("dropped", "replaced"):
             return SinkFate(sink, fate.action, fate.label, fate.because or fate.detail, tuple(fates))
     own = ledger.filter((pl.col("sink") == sink) & pl.col("step").is_null()).to_dicts()
-    examples = tuple(dict.fromkeys(r["example_id"] for r in own if r["action"] in ("kept", "created") and r["example_id"]))
+    examples = tuple(
+        dict.fromkeys(r["example_id"] for r in own if r["action"] in ("kept", "created") and r["example_id"])
+    )
     notes = tuple(_note(r) for r in own if r["action"] == "edited")
     if examples:
         return SinkFate(sink, "kept", None, None, tuple(fates), examples, notes)
@@ -132,7 +146,9 @@ def _task_of(output: Output, run: str) -> str:
 
 
 def _edit(rows: pl.DataFrame, whole: list[dict[str, Any]]) -> str:
-    removed = rows.filter(pl.col("turn").is_not_null() & (pl.col("action") == "dropped"))["turn"].unique().sort().to_list()
+    removed = (
+        rows.filter(pl.col("turn").is_not_null() & (pl.col("action") == "dropped"))["turn"].unique().sort().to_list()
+    )
     changed = rows.filter(pl.col("turn").is_not_null() & (pl.col("action") == "edited"))
     told = [f"removed {_turns(removed)}"] if removed else []
     for key, group in changed.group_by("key", maintain_order=True):
@@ -168,7 +184,9 @@ def labelled(output: Output, label: str, sink: str | None, sample: int) -> list[
     found = [_label(output, s.get("sink"), s["step"], label, s["text"], s.get("because"), sample) for s in steps]
     for name in (sink,) if sink is not None else output.sinks:
         if label in {**output.sinks[name]["dropped"], **output.sinks[name]["rejected"]}:
-            found.append(_label(output, name, None, label, f"a rule of the sink: {RULES.get(label, label)}", None, sample))
+            found.append(
+                _label(output, name, None, label, f"a rule of the sink: {RULES.get(label, label)}", None, sample)
+            )
     if not found:
         known = labels(output)
         help_ = did_you_mean(label, known) or (f"there are: {', '.join(known)}",)
@@ -198,7 +216,9 @@ def _label(
     gone = rows.filter(pl.col("turn").is_null() & (pl.col("action") != "edited"))
     rows = gone if gone.height else rows
     ids = rows["traj_id"].unique().sort()
-    chosen = rows.filter(pl.col("traj_id").is_in(ids.head(sample).implode())).unique("traj_id", keep="first", maintain_order=True)
+    chosen = rows.filter(pl.col("traj_id").is_in(ids.head(sample).implode())).unique(
+        "traj_id", keep="first", maintain_order=True
+    )
     known = output.runs.select("id", *(c for c in FACTS if c in output.runs.columns and c != "reason"))
     shown = chosen.join(known, left_on="traj_id", right_on="id", how="left", maintain_order="left")
     keep = ["traj_id", "action", "key", "survivor", "predicate_null", "n", *(c for c in FACTS if c in shown.columns)]

@@ -12,7 +12,6 @@ from curatec.runtime.output import Output
 from curatec.runtime.why import Fate, SinkFate, account
 
 
-
 @dataclass(frozen=True)
 class TurnFate:
     """What was done to one turn in a sink's rows. `trained` is None where the sink trains nothing or has no row."""
@@ -33,7 +32,12 @@ def turn(output: Output, run: str, number: int, sinks: tuple[str, ...] = ()) -> 
 def _turn(output: Output, ledger: pl.DataFrame, fate: SinkFate, number: int) -> TurnFate:
     edits = tuple(f for step in output.steps_of(fate.sink) if (f := _turn_edit(ledger, step)) is not None)
     if fate.outcome != "kept":
-        return TurnFate(fate.sink, edits, None, f"the run is {fate.outcome} by {fate.by}" if fate.by else "the run is not in this sink")
+        return TurnFate(
+            fate.sink,
+            edits,
+            None,
+            f"the run is {fate.outcome} by {fate.by}" if fate.by else "the run is not in this sink",
+        )
     removed = next((f for f in edits if f.action == "dropped"), None)
     if removed is not None:
         return TurnFate(fate.sink, edits, False, f"{removed.label} removed it")
@@ -48,7 +52,15 @@ def _turn_edit(ledger: pl.DataFrame, step: dict[str, Any]) -> Fate | None:
     if rows.is_empty():
         return None
     row = rows.row(0, named=True)
-    return Fate(step.get("sink"), step["label"], step["text"], step.get("because"), row["action"], row["key"] or "", (row["turn"],))
+    return Fate(
+        step.get("sink"),
+        step["label"],
+        step["text"],
+        step.get("because"),
+        row["action"],
+        row["key"] or "",
+        (row["turn"],),
+    )
 
 
 def _trained(output: Output, fate: SinkFate, number: int, edits: tuple[Fate, ...]) -> tuple[bool | None, str]:
@@ -86,7 +98,10 @@ def loss_statement(output: Output, sink: str) -> str | None:
         if isinstance(declaration, ast.Strategy) and declaration.name.name == output.manifest["strategy"]:
             for node in declaration.walk():
                 if isinstance(node, ast.Sink) and node.name.name == sink:
-                    return next((_one_line(parsed.source.excerpt(s.span)) for s in node.settings if isinstance(s, ast.Loss)), None)
+                    return next(
+                        (_one_line(parsed.source.excerpt(s.span)) for s in node.settings if isinstance(s, ast.Loss)),
+                        None,
+                    )
     return None
 
 

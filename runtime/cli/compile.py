@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Do everything but publish.")
 @options.allow_option
 @click.option("--engine", type=click.Choice(["polars", "duckdb"]), default="polars", help="What runs the plan.")
-@click.option("--threads", metavar="N", type=click.IntRange(1, 4096), help="Threads of the engine; all cores by default.")
+@click.option(
+    "--threads", metavar="N", type=click.IntRange(1, 4096), help="Threads of the engine; all cores by default."
+)
 @click.option("--memory", metavar="SIZE", help="A bound such as 4GB (not available yet).")
 @click.option("--trust", is_flag=True, help="Run the code that a spec names (there is none in this version).")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
@@ -56,7 +58,9 @@ def command(
     JSON: {"out", "published", "strategy", "partial", "inputs", "steps", "sinks", "conservation", "expectations",
     "seconds", "diagnostics"}; the parts are those of OUT/manifest.json.
     """
-    _engine(engine, threads)
+    refuse_engine(engine)
+    if threads is not None:
+        os.environ["POLARS_MAX_THREADS"] = str(threads)  # read when polars is imported
     if not as_json and not quiet:
         _tell_unused(memory, trust)
     from curatec.runtime.compile import Request
@@ -77,15 +81,13 @@ def command(
     return 0
 
 
-def _engine(engine: str, threads: int | None) -> None:
-    """Says no to an engine that is not there yet; threads are read when polars is imported."""
+def refuse_engine(engine: str) -> None:
+    """Says no to an engine that is not there yet."""
     from curatec.runtime.cli.guard import UsageProblem
 
     if engine == "duckdb":
         help_ = "leave `--engine` out: polars runs every spec, and the result does not depend on the engine"
         raise UsageProblem.of("C0501", "the engine `duckdb` is not available yet", help=help_)
-    if threads is not None:
-        os.environ["POLARS_MAX_THREADS"] = str(threads)
 
 
 def _tell_unused(memory: str | None, trust: bool) -> None:
@@ -126,5 +128,3 @@ def as_data(compiled: Compiled, *, published: bool) -> dict[str, object]:
         "seconds": compiled.manifest["run"]["seconds"],
         "diagnostics": [to_json(d) for d in compiled.warnings],
     }
-
-

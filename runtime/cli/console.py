@@ -64,7 +64,11 @@ def paint(text: str) -> str:
     first, *rest = text.split("\n")
     header = _HEADER.match(first)
     colour = _COLOURS[header[1]] if header else "red"
-    head = click.style(f"{header[1]}{header[2] or ''}", fg=colour, bold=True) + click.style(f": {header[3]}", bold=True) if header else first  # noqa: E501
+    head = (
+        click.style(f"{header[1]}{header[2] or ''}", fg=colour, bold=True) + click.style(f": {header[3]}", bold=True)
+        if header
+        else first
+    )
     return "\n".join([head, *(_paint_line(line, colour) for line in rest)])
 
 
@@ -100,9 +104,14 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable
     last = max(20, width() - before)
     done: list[str] = []
     for line in lines:
-        cells = [cell.rjust(w) if i in numbers else cell.ljust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True))]  # noqa: E501
+        cells = [
+            cell.rjust(w) if i in numbers else cell.ljust(w)
+            for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+        ]
         tail = line[-1] if len(headers) - 1 not in numbers else cells[-1]
-        pieces = textwrap.wrap(tail, last, break_long_words=False, break_on_hyphens=False) if len(tail) > last else [tail]
+        pieces = (
+            textwrap.wrap(tail, last, break_long_words=False, break_on_hyphens=False) if len(tail) > last else [tail]
+        )
         done.append((indent + "".join(f"{cell}  " for cell in cells[:-1]) + pieces[0]).rstrip())
         done += [" " * before + piece for piece in pieces[1:]]
     return "\n".join(done)

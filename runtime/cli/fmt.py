@@ -50,7 +50,9 @@ def command(files: tuple[str, ...], only_check: bool, as_diff: bool, as_json: bo
             if file.name != "-":
                 _replace(Path(file.name), file.formatted.text)
     if as_json:
-        told = [{"file": f.name, "changed": f.formatted.changed, "written": f.formatted.changed and not dry} for f in done]
+        told = [
+            {"file": f.name, "changed": f.formatted.changed, "written": f.formatted.changed and not dry} for f in done
+        ]
         say_json({"files": told, "diagnostics": [to_json(d) for d in problems]})
     else:
         show_diagnostics(problems)

@@ -21,7 +21,20 @@ OK, WRONG, USAGE, BUDGET, INTERRUPTED = 0, 1, 2, 3, 130
 # Errors of the command line rather than of the spec: a wrong `-D`, an unclear `--strategy`.
 _USAGE_CODES = {"C0417", "C0418"}
 # What a stream in ASCII shows in place of the signs that messages use.
-_PLAIN = {"→": "->", "…": "...", "⟦": "[[", "⟧": "]]", "·": "-", "×": "x", "–": "-", "—": "-", "≥": ">=", "≤": "<=", "✓": "ok", "✗": "x"}  # noqa: E501
+_PLAIN = {
+    "→": "->",
+    "…": "...",
+    "⟦": "[[",
+    "⟧": "]]",
+    "·": "-",
+    "×": "x",
+    "–": "-",
+    "—": "-",
+    "≥": ">=",
+    "≤": "<=",
+    "✓": "ok",
+    "✗": "x",
+}
 
 
 class Interrupted(KeyboardInterrupt):

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from curatec.runtime.compile import Watch
 
 if TYPE_CHECKING:
-    from curatec.runtime.ingest import Progress as ReadProgress
     from rich.progress import Progress, TaskID
+
+    from curatec.runtime.ingest import Progress as ReadProgress
 
 
 @contextmanager

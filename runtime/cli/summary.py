@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 def summary(manifest: Mapping[str, Any]) -> str:
     """Sources, steps, sinks and expectations of a manifest."""
-    parts = [_sources(manifest), steps_table(manifest["steps"]), sinks_table(manifest["sinks"]), _expectations(manifest)]
+    parts = [
+        _sources(manifest),
+        steps_table(manifest["steps"]),
+        sinks_table(manifest["sinks"]),
+        _expectations(manifest),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -60,7 +65,16 @@ def sinks_table(sinks: Mapping[str, Any]) -> str:
     for name, sink in sinks.items():
         split = " + ".join(f"{count(n)} {part}" for part, n in sink["rows"].items()) or "0"
         lost = sum(sink["dropped"].values()) + sum(sink["rejected"].values())
-        rows.append((name, split, count(sink["tokens"] or None), count(sink["trained_tokens"] or None), count(lost), _why_lost(sink)))  # noqa: E501
+        rows.append(
+            (
+                name,
+                split,
+                count(sink["tokens"] or None),
+                count(sink["trained_tokens"] or None),
+                count(lost),
+                _why_lost(sink),
+            )
+        )
     return table(("sink", "rows", "tokens ~", "trained ~", "dropped", ""), rows, right=(2, 3, 4))
 
 

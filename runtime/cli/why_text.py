@@ -66,7 +66,9 @@ def account(told: Account) -> Iterator[str]:
 def _facts(facts: Mapping[str, Any]) -> str:
     words = []
     for name, value in facts.items():
-        shown = f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
+        shown = (
+            f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
+        )
         words.append(f"{name} {shown}")
     return " · ".join(words)
 
@@ -98,7 +100,12 @@ def turns(fates: Mapping[str, Sequence[TurnFate]], number: int) -> Iterator[str]
         for fate in own:
             verdict = {True: "trained", False: "not trained", None: "-"}[fate.trained]
             yield ""
-            yield wrapped(f"{fate.sink}: {verdict}: {fate.because}" if fate.trained is not None else f"{fate.sink}: {fate.because}", "")  # noqa: E501
+            yield wrapped(
+                f"{fate.sink}: {verdict}: {fate.because}"
+                if fate.trained is not None
+                else f"{fate.sink}: {fate.because}",
+                "",
+            )
             for edit in fate.edits:
                 yield f"  {edit.label}: {'removed' if edit.action == 'dropped' else f'{edit.detail or edit.action} changed'}"
                 yield wrapped(edit.text, "    ")
@@ -112,7 +119,9 @@ def labels(found: Sequence[Label]) -> Iterator[str]:
         yield wrapped(one.text)
         if one.because:
             yield wrapped(f"because {one.because}")
-        rows = [(r["traj_id"][:12], str(r.get("task") or "-"), str(r.get("outcome") or "-"), _about(r)) for r in one.sample]
+        rows = [
+            (r["traj_id"][:12], str(r.get("task") or "-"), str(r.get("outcome") or "-"), _about(r)) for r in one.sample
+        ]
         if rows:
             yield ""
             yield table(("run", "task", "outcome", ""), rows)
