@@ -92,7 +92,7 @@ def _side_file(name: str | None, base: Path, project: Path, allowed: tuple[Path,
         raise ingest.IngestError("unreadable", f"`{name}` cannot be read: {error.strerror}", "", name) from error
 
 
-_CODES = {
+CODES = {
     "missing_file": "C0603",
     "empty_glob": "C0604",
     "unknown_format": "C0605",
@@ -106,7 +106,7 @@ _CODES = {
 
 def _diagnostic(error: ingest.IngestError, corpus: plan.Corpus) -> Diagnostic:
     return Diagnostic(
-        _CODES[error.kind],
+        CODES[error.kind],
         error.message,
         corpus.span,
         f"source `{corpus.name}`",
