@@ -1,8 +1,9 @@
 """How a row is laid out in parquet and in JSON lines, and what Hugging Face `datasets` makes of it.
 
 Messages and tool schemas are open-shaped: as nested columns each would carry the keys of all the others as nulls, and a
-trainer would write those into the prompt. So each message and each schema is one JSON text in parquet, and the schema
-says so to `datasets` (its `Json` feature), which gives objects back. JSON lines hold the very same text, as objects.
+trainer would write those into the prompt. So each message and each schema is one JSON text in parquet, of Arrow's JSON
+type: `datasets` gives objects back (its `Json` feature), DuckDB has JSON, pyarrow and pandas have texts, polars has
+texts behind `.ext.storage()`. JSON lines hold the very same text, as objects.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _ARROW: dict[Kind, pa.DataType] = {
     "int": pa.int64(),
     "ints": pa.list_(pa.int64()),
     "floats": pa.list_(pa.float64()),
-    "objects": pa.list_(pa.string()),
+    "objects": pa.list_(pa.json_()),
     "spans": pa.list_(pa.struct(list(_SPAN.items()))),
     "terms": pa.list_(pa.struct(list(_TERM.items()))),
 }
@@ -80,6 +81,12 @@ def arrow_schema(columns: tuple[Col, ...]) -> pa.Schema:
     features = {c.name: _FEATURES[c.kind] for c in columns}
     about = orjson.dumps({"info": {"features": features}})
     return pa.schema([(c.name, _ARROW[c.kind]) for c in columns], metadata={b"huggingface": about})
+
+
+def table(columns: tuple[Col, ...], rows: list[dict[str, Any]]) -> pa.Table:
+    """Rows as they go to parquet. Arrow takes no Python values into its JSON type, so they pass through texts."""
+    texts = pa.schema([(c.name, _ARROW["texts"] if c.kind == "objects" else _ARROW[c.kind]) for c in columns])
+    return pa.Table.from_pylist(rows, schema=texts).cast(arrow_schema(columns))
 
 
 def json_line(columns: tuple[Col, ...], row: dict[str, Any]) -> bytes:

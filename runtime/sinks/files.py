@@ -6,10 +6,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from curatec.runtime.sinks.columns import Col, arrow_schema, json_line
+from curatec.runtime.sinks.columns import Col, arrow_schema, json_line, table
 
 ROW_GROUP = 512
 _COMPRESSION = ("zstd", 3)
@@ -20,12 +19,11 @@ class SplitFile:
 
     def __init__(self, folder: Path, stem: str, columns: tuple[Col, ...]) -> None:
         self._columns = columns
-        self._schema = arrow_schema(columns)
         self._rows: list[dict[str, Any]] = []
         self._lines: BinaryIO = (folder / f"{stem}.jsonl").open("wb")
         codec, level = _COMPRESSION
         self._parquet = pq.ParquetWriter(
-            folder / f"{stem}.parquet", self._schema, compression=codec, compression_level=level
+            folder / f"{stem}.parquet", arrow_schema(columns), compression=codec, compression_level=level
         )
         self.names = (f"{stem}.parquet", f"{stem}.jsonl")
 
@@ -36,7 +34,7 @@ class SplitFile:
             self._flush()
 
     def _flush(self) -> None:
-        self._parquet.write_table(pa.Table.from_pylist(self._rows, schema=self._schema), row_group_size=ROW_GROUP)
+        self._parquet.write_table(table(self._columns, self._rows), row_group_size=ROW_GROUP)
         self._rows.clear()
 
     def close(self) -> None:

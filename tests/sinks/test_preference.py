@@ -1,0 +1,131 @@
+"""Preference pairs: which runs meet, what they share, who is left out and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from curatec.runtime.sinks.preference import pair_id
+
+from .conftest import TOOLS, Made, Make, calls, result, run, says, system, user
+
+PAIR = "pair within task {} chosen where success rejected where not success {}"
+
+
+def body(clauses: str = "", start: str = "from first difference") -> str:
+    return f"emit preference {{ {PAIR.format(start, clauses)} }}"
+
+
+def attempt(good: bool, *tail: dict[str, Any], task: str = "1", id_: str = "c", **facts: Any) -> dict[str, Any]:
+    """A run that opens as all others do, under call ids of its own."""
+    opening = [system(), user("Find 7"), calls((id_, "find", {"id": 7})), result(id_, "Paris")]
+    return run(task, *opening, *tail, success=good, reward=float(good), **facts)
+
+
+def contents(messages: list[dict[str, Any]]) -> list[Any]:
+    return [message["content"] for message in messages]
+
+
+def test_sides_share_all_up_to_the_first_difference(made: Make) -> None:
+    records = [
+        attempt(True, says("Paris"), user("ok")),
+        attempt(False, says("Rome"), user("no"), says("sorry"), id_="d"),
+    ]
+    got = made(records, body())
+    [row] = got.rows("preference")
+    assert [m["role"] for m in row["prompt"]] == ["system", "user", "assistant", "tool"]
+    assert contents(row["chosen"]) == ["Paris"]
+    assert contents(row["rejected"]) == ["Rome", "no", "sorry"]
+    assert row["example_id"] == pair_id(*row["parents"])
+    assert len(row["example_id"]) == len("pair-") + 16
+    assert got.written["preference"].created == 1
+    assert got.written["preference"].replaced == 2
+    lineage = got.written["preference"].lineage
+    assert lineage.rows() == [(row["example_id"], parent, "pair", i) for i, parent in enumerate(row["parents"])]
+    got.conserved("preference")
+
+
+def test_without_the_clause_the_prompt_ends_at_the_first_reply(made: Make) -> None:
+    [row] = made([attempt(True, says("Paris")), attempt(False, says("Rome"))], body(start="")).rows("preference")
+    assert [m["role"] for m in row["prompt"]] == ["system", "user"]
+    assert [m["role"] for m in row["chosen"]] == ["assistant", "tool", "assistant"]
+
+
+def reasons(got: Made) -> set[str]:
+    got.conserved("preference")
+    return set(got.reasons("preference").values())
+
+
+@pytest.mark.parametrize(
+    ("reason", "other"),
+    [
+        ("no_pair", attempt(False, says("Rome"), task="2")),
+        ("tools_differ", attempt(False, says("Rome"), tools=TOOLS)),
+        ("prompts_differ", run("1", system(), user("Find 8"), says("Rome"), success=False)),
+        ("prompts_differ", attempt(False, says("Paris"), user("Really?"), says("Rome"))),
+        ("no_difference", attempt(False, says("Paris"))),
+        ("margin", attempt(False, says("Rome")) | {"reward": 0.9}),
+        ("length_ratio", attempt(False, says("Rome, Rome, Rome"))),
+    ],
+)
+def test_why_there_is_no_pair(made: Make, reason: str, other: dict[str, Any]) -> None:
+    clauses = "margin reward >= 0.5 length ratio <= 2"
+    got = made([attempt(True, says("Paris")), other], body(clauses))
+    assert got.rows("preference") == []
+    assert reasons(got) == {reason}
+
+
+def test_the_difference_must_be_the_assistants(made: Make) -> None:
+    good, bad = attempt(True, says("Paris"), user("a"), says("x")), attempt(False, says("Paris"), user("b"), says("y"))
+    assert reasons(made([good, bad], body())) == {"prompts_differ"}
+
+
+def test_neither_side_and_rejected(made: Make) -> None:
+    records = [
+        attempt(True, says("Paris")),
+        attempt(False, says("Rome")),
+        attempt(False, says("x")) | {"success": None},
+        attempt(False, calls(("q", "f", "{}")), says("y")),
+    ]
+    got = made(records, body())
+    assert got.written["preference"].dropped == {"neither_side": 1}
+    assert got.written["preference"].rejected == {"unanswered_call": 1}
+    got.conserved("preference")
+
+
+def test_a_run_never_meets_itself(made: Make) -> None:
+    clauses = "chosen where reward >= 0 rejected where reward >= 0"
+    records = [attempt(True, says(text)) for text in ("a", "b")]
+    got = made(records, f"emit preference {{ pair within task {clauses} }}")
+    assert sorted(tuple(contents(r["chosen"][-1:]) + contents(r["rejected"][-1:])) for r in got.rows("preference")) == [
+        ("a", "b"),
+        ("b", "a"),
+    ]
+    alone = made(records[:1], f"emit preference {{ pair within task {clauses} }}", name="b")
+    assert reasons(alone) == {"no_pair"}
+
+
+def test_max_takes_the_largest_margin(made: Make) -> None:
+    records = [attempt(True, says("good"))] + [
+        attempt(False, says(f"bad {r}")) | {"reward": r} for r in (0.5, 0.1, 0.3)
+    ]
+    got = made(records, body("margin reward >= 0.2 max 2 per task"))
+    assert {r["rejected"][0]["content"] for r in got.rows("preference")} == {"bad 0.1", "bad 0.3"}
+    assert reasons(got) == {"over_max"}
+
+
+def test_max_takes_the_longest_prefix_without_a_margin(made: Make) -> None:
+    late = attempt(False, says("Paris"), user("Sure?"), says("no"))
+    records = [attempt(True, says("Paris"), user("Sure?"), says("yes")), late, attempt(False, says("Rome"))]
+    [row] = made(records, body("max 1 per task")).rows("preference")
+    assert contents(row["rejected"]) == ["no"]
+
+
+def test_licenses_and_tokens(made: Make) -> None:
+    records = [attempt(True, says("Paris"), license="MIT"), attempt(False, says("Rome"), license="Apache-2.0")]
+    got = made(records, body())
+    [row] = got.rows("preference")
+    assert row["license"] == "MIT AND Apache-2.0"
+    assert row["n_trained"] == 2 + 1
+    assert got.written["preference"].trained_tokens == 3

@@ -1,0 +1,133 @@
+"""Files: order, bytes, and what readers make of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import orjson
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+from curatec.runtime.sinks import buckets as b
+from curatec.runtime.sinks import columns as c
+from curatec.runtime.sinks import files as f
+
+from .conftest import TOOLS, Make, calls, result, run, says, system, user
+
+BODY = """
+  split by task { train 60% validation 40% } seed 3
+  emit sft { loss on assistant where count(calls) == 0 }
+  emit rl { prompt until last assistant }
+  emit memory { key task_text value final_answer }
+  emit preference { pair within task chosen where success rejected where not success }
+"""
+
+
+def corpus(n: int = 40) -> list[dict[str, Any]]:
+    """`n` tasks with two runs each, one of them good."""
+    return [
+        run(
+            str(i % n),
+            system(),
+            user(f"Do {i % n}"),
+            calls((None, "find", {"id": i}), text="é" * (i % 7)),
+            result(None, f"r{i}"),
+            says(f"Answer {i}"),
+            tools=TOOLS if i % 2 else None,
+            reward=float(i < n),
+            success=i < n,
+        )
+        for i in range(2 * n)
+    ]
+
+
+def files_of(out: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(out)): p.read_bytes() for p in sorted(out.rglob("*")) if p.is_file()}
+
+
+def test_bytes_do_not_depend_on_how_the_input_lies(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = corpus()
+    first = made(records, BODY, name="a")
+    split = made(records[::-1], BODY, name="b", files=3)
+    monkeypatch.setattr(b, "_FLUSH", 1000)
+    monkeypatch.setattr(b.Buckets.__init__, "__defaults__", (4,))
+    tiny = made(records[7:] + records[:7], BODY, name="c", files=5)
+    assert len(files_of(first.out)) == 18
+    assert files_of(first.out) == files_of(split.out) == files_of(tiny.out)
+    assert first.executed.ledger.table().equals(split.executed.ledger.table())
+    assert [p.name for p in first.out.iterdir() if p.name.startswith(".")] == []
+
+
+def test_every_sink_accounts_for_every_run(made: Make) -> None:
+    got = made(corpus(), BODY)
+    for sink in ("sft", "rl", "memory", "preference"):
+        got.conserved(sink)
+        listed = {f"{sink}/{p.name}" for p in (got.out / sink).iterdir()}
+        assert set(got.written[sink].files) == listed
+
+
+def test_splits_have_their_files(made: Make) -> None:
+    got = made(corpus(), BODY)
+    train, validation = got.rows("sft"), got.rows("sft", "validation")
+    assert len(train) + len(validation) == 80
+    assert {row["split"] for row in train} == {"train"}
+    assert {row["split"] for row in validation} == {"validation"}
+    assert not {row["task"] for row in train} & {row["task"] for row in validation}
+    assert [(row["task"], row["example_id"]) for row in train] == sorted(
+        (row["task"], row["example_id"]) for row in train
+    )
+
+
+def test_buckets_give_back_what_they_took_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(b, "_FLUSH", 64)
+    sort = b.Buckets(tmp_path, size=3)
+    for i in range(50):
+        position = i * 37 % 50
+        sort.add(position, {"position": position, "text": "x" * position})
+    assert [(p, r["position"], len(r["text"])) for p, r in sort] == [(i, i, i) for i in range(50)]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_row_groups_have_a_fixed_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f, "ROW_GROUP", 4)
+    with f.Files(tmp_path, (c.Col("n", "int", ""),)) as files:
+        for i in range(10):
+            files.add("train", {"n": i})
+    meta = pq.read_metadata(tmp_path / "train.parquet")
+    assert [meta.row_group(i).num_rows for i in range(meta.num_row_groups)] == [4, 4, 2]
+    assert pq.read_table(tmp_path / "train.parquet")["n"].to_pylist() == list(range(10))
+
+
+def test_lines_and_parquet_hold_the_same_text(made: Make) -> None:
+    got = made(corpus(3), "emit sft { loss on assistant }")
+    for line, row in zip((got.out / "sft" / "train.jsonl").read_bytes().splitlines(), got.texts("sft"), strict=True):
+        assert line == c.json_line(_columns(got), row).rstrip(b"\n")
+        assert orjson.loads(line)["messages"] == [orjson.loads(text) for text in row["messages"]]
+
+
+def _columns(got: Any) -> Any:
+    from curatec.runtime.sinks import sft
+
+    return sft.columns(got.executed.plan.sinks[0].target)
+
+
+def test_plain_readers_see_texts(made: Make) -> None:
+    path = made(corpus(3), "emit sft { loss on assistant }").out / "sft" / "train.parquet"
+    frame = pl.read_parquet(path)
+    roles = frame.select(
+        pl.col("messages").list.eval(pl.element().ext.storage().str.json_path_match("$.role"))
+    ).to_series()
+    assert roles[0].to_list() == ["system", "user", "assistant", "tool", "assistant"]
+    with duckdb.connect() as engine:
+        found = engine.execute(f"select messages[3] ->> '$.tool_calls[0].function.name' from '{path}'").fetchall()
+    assert found == [("find",)] * 6
+
+
+def test_an_empty_sink_has_files_with_columns(made: Make) -> None:
+    got = made(corpus(2), "emit sft { none: drop where true loss on assistant }")
+    assert got.written["sft"].rows == {}
+    assert pl.read_parquet(got.out / "sft" / "train.parquet").width == 13
+    assert (got.out / "sft" / "train.jsonl").read_bytes() == b""
