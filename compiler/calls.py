@@ -10,7 +10,7 @@ from curatec.compiler.functions import CALLABLE, WINDOWS
 from curatec.compiler.patterns import check_pattern
 from curatec.compiler.regex import check_replacement, parse
 from curatec.compiler.registry import Entry, Parameter, WindowEntry
-from curatec.compiler.types import Level, Type, article
+from curatec.compiler.types import Level, Type, article, kinds
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import did_you_mean, nearest
 
@@ -82,7 +82,7 @@ class CallChecker:
                 args.append(self._argument(parameter, argument))
         if any(a.type is Type.UNKNOWN for a in args) or not self._alike(entry, args, expr):
             return UNKNOWN
-        if not self._group_exists(entry, dict(options), expr):
+        if not self._group_exists(entry, dict(options), bound):
             return UNKNOWN
         return Apply(entry.name, tuple(args), entry.result([a.type for a in args]), tuple(options))
 
@@ -148,9 +148,8 @@ class CallChecker:
         )
         core = self.checker.check(value) if written else UNKNOWN
         if not isinstance(core, Const) or core.type not in parameter.types or core.value is None:
-            kinds = " or ".join(article(t) for t in parameter.types)
             help_ = "a literal or a parameter, the same for every row"
-            self._error("C0304", f"`{parameter.name}` must be {kinds} written out", argument, help_)
+            self._error("C0304", f"`{parameter.name}` must be {kinds(parameter.types)} written out", argument, help_)
             return None
         assert not isinstance(core.value, tuple)
         return core.value
@@ -170,35 +169,43 @@ class CallChecker:
             return self._error(
                 "C0309", "a collection is no value", argument, "ask `count(calls)`, or take `calls_text`"
             )
-        kinds = " or ".join(dict.fromkeys(article(t) for t in parameter.types))
         help_ = as_number_help(core) if Type.FLOAT in parameter.types else as_text_help(core)
         return self._error(
-            "C0304", f"`{parameter.name}` is {kinds}, and this is {article(core.type)}", argument, *help_
+            "C0304",
+            f"`{parameter.name}` is {kinds(parameter.types)}, and this is {article(core.type)}",
+            argument,
+            *help_,
         )
 
     def _alike(self, entry: Entry, args: list[Core], expr: ast.Call) -> bool:
         """`coalesce` and its like give one type."""
         if entry.name != "coalesce":
             return True
-        kinds = {("number" if a.type.is_number else a.type) for a in args if a.type is not Type.NULL}
-        if len(kinds) > 1:
-            mixed = " and ".join(sorted(map(str, kinds)))
+        given = {(Type.FLOAT if a.type.is_number else a.type) for a in args if a.type is not Type.NULL}
+        if len(given) > 1:
+            mixed = " and ".join(sorted(map(article, given)))
             self._error("C0313", f"`{entry.name}` mixes {mixed}", expr, "all its values are of one type")
-        return len(kinds) <= 1
+        return len(given) <= 1
 
-    def _group_exists(self, entry: Entry, options: dict[str, str | int | float | bool], expr: ast.Call) -> bool:
+    def _group_exists(
+        self,
+        entry: Entry,
+        options: dict[str, str | int | float | bool],
+        bound: list[tuple[Parameter, ast.Argument]],
+    ) -> bool:
         if "pattern" not in options:
             return True
         parsed = parse(str(options["pattern"]))
         assert not isinstance(parsed, tuple)
         if entry.name == "replace":
             for problem in check_replacement(str(options["with"]), parsed.group_count):
-                self._error("C0306", problem.message, expr, *((problem.help,) if problem.help else ()))
+                place = next(argument for parameter, argument in bound if parameter.name == "with")
+                self._error("C0306", problem.message, place, *((problem.help,) if problem.help else ()))
                 return False
         if isinstance(group := options.get("group"), int) and not 0 <= group <= parsed.group_count:
-            self._error(
-                "C0306", f"the pattern has no group {group}", expr, f"it has {parsed.group_count}; 0 is all of it"
-            )
+            place = next(argument for parameter, argument in bound if parameter.name == "group")
+            help_ = f"its last group is {parsed.group_count}; 0 is all that it matches"
+            self._error("C0306", f"the pattern has no group {group}", place, help_)
             return False
         return True
 
@@ -208,17 +215,15 @@ class CallChecker:
         name = expr.function.name
         entry = WINDOWS.get(name)
         if entry is None:
-            return self.checker.error(
-                "C0204",
-                f"`{name}` is no window aggregate",
-                expr.function.span,
-                "",
-                *(did_you_mean(name, WINDOWS) or ("leave `over (…)` out",)),
-            )
+            usual = (f"write `{OTHER_NAMES[name]}(…)`",) if OTHER_NAMES.get(name) in WINDOWS else ()
+            there = "leave `over (…)` out" if name in CALLABLE else f"there are {', '.join(WINDOWS)}"
+            help_ = usual or did_you_mean(name, WINDOWS) or (there,)
+            return self.checker.error("C0204", f"`{name}` is no window aggregate", expr.function.span, "", *help_)
         if self.checker.scope.level is not Level.TRAJECTORY or len(self.checker.scope.levels) > 1:
-            return self._error(
-                "C0305", "a window compares trajectories, and cannot stand inside `turns` or `calls`", expr
-            )
+            message = f"`{name}` compares trajectories, and cannot stand inside `turns` or `calls`"
+            counted = "count turns or calls with `count(turns where …)`"
+            derived = "`derive` a column with it, and ask `trajectory.…` for that"
+            return self._error("C0305", message, expr, counted if name == "count" else derived)
         if not self.checker.scope.windows:
             return self._error("C0305", "a window cannot stand here", expr, "`derive` a column with it first")
         if expr.over is None:
@@ -254,9 +259,10 @@ class CallChecker:
             core = read_json(core, entry.argument[-1])
         if core.type in (*entry.argument, Type.UNKNOWN):
             return core
-        kinds = " or ".join(dict.fromkeys(article(t) for t in entry.argument))
         help_ = as_condition_help(core) if Type.BOOL in entry.argument else as_number_help(core)
-        return self._error("C0304", f"`{entry.name}` takes {kinds}, and this is {article(core.type)}", argument, *help_)
+        return self._error(
+            "C0304", f"`{entry.name}` takes {kinds(entry.argument)}, and this is {article(core.type)}", argument, *help_
+        )
 
 
 def signature(entry: Entry) -> str:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from curatec.compiler import plan
-from curatec.compiler.check_declarations import corpus, declarations, declare, families, later_declarations
+from curatec.compiler.check_declarations import corpus, declarations, declare, families
+from curatec.compiler.check_later_declarations import later_declarations
 from curatec.compiler.check_strategy import StrategyChecker
 from curatec.compiler.core import Const
 from curatec.compiler.load import Module, Program
@@ -54,7 +55,8 @@ class Checked:
         if name is None and len(self.strategies) == 1:
             name = self.strategies[0]
         if name is None:
-            told = f"it has {', '.join(self.strategies)}" if self.strategies else "it declares none"
+            listed = ", ".join(f"`{strategy}`" for strategy in self.strategies)
+            told = f"the file has {listed}" if self.strategies else "the file declares none"
             help_ = (
                 "choose one: `--strategy NAME`" if self.strategies else "add `strategy name { from … emit sft { } }`"
             )
@@ -106,7 +108,7 @@ def check(program: Program, given: dict[str, str] | None = None, allowed: tuple[
     if not tagged:
         # Nobody asks for the families, so they are checked on their own.
         families(declared, Scope(params=params, tables=declared.tables, windows=False), problems.append)
-    problems.extend(later_declarations(program))
+    problems.extend(later_declarations(program, allowed))
     told = in_order(p for p in problems if not _may_be_told_already(p, program))
     return Checked(program, tuple(told), plans, tuple(names), params)
 
@@ -127,6 +129,8 @@ def _of_strategy(found: list[Diagnostic], module: Module) -> Iterator[Diagnostic
 
 def _may_be_told_already(problem: Diagnostic, program: Program) -> bool:
     """Whether it may follow from a part of a file that was not understood, or from an import that is missing."""
+    if problem.code.startswith(("C02", "C03", "C04")) and _beside_syntax_error(problem, program):
+        return True
     if problem.code in _NAMES and problem.source is not None and problem.span is not None:
         close = any(line.startswith("did you mean") for line in problem.help)
         if not program.complete and (problem.code == "C0201" or (problem.code == "C0203" and not close)):
@@ -136,6 +140,16 @@ def _may_be_told_already(problem: Diagnostic, program: Program) -> bool:
     if problem.code in _MISSING:
         return any(m.parsed.source is problem.source and not m.parsed.ok for m in program.modules)
     return False
+
+
+def _beside_syntax_error(problem: Diagnostic, program: Program) -> bool:
+    """Whether its line holds a syntax error: what was read there may not be what was meant."""
+    module = next((m for m in program.modules if m.parsed.source is problem.source), None)
+    if module is None or problem.span is None:
+        return False
+    line = module.parsed.source.position
+    wrong = {line(d.span.start)[0] for d in module.parsed.diagnostics if d.severity == "error" and d.span is not None}
+    return line(problem.span.start)[0] in wrong
 
 
 def _version(module: Module) -> Iterator[Diagnostic]:

@@ -26,19 +26,6 @@ _COLUMN_TYPES = {"bool": Type.BOOL, "int": Type.INT, "float": Type.FLOAT, "text"
 # What `success when` may not ask, because it is made from its answer or from other runs.
 _AFTER_SUCCESS = {"id", "success", "attempts", "pass_rate", "spread", "failure", "outcome"}
 _BEFORE_SUCCESS = frozenset(TRAJECTORY) - _AFTER_SUCCESS
-_LATER = {
-    ast.Use: "`use` of Python functions",
-    ast.Table: "`table`",
-    ast.Tools: "`tools`",
-    ast.Model: "`model`",
-    ast.SealedSet: "`test set`",
-    ast.Workflow: "`workflow`",
-    ast.Synthesis: "`synthesis`",
-    ast.Recipe: "`recipe`",
-    ast.Benchmark: "`benchmark`",
-    ast.Evolve: "`evolve`",
-}
-
 # A declaration with the module that it stands in, by name.
 Sites = dict[str, tuple[ast.Source, Module]]
 
@@ -207,31 +194,10 @@ def _from_path(setting: ast.Text | ast.FromPath | None, found: list[Diagnostic])
 def families(declared: Declared, scope: Scope, report: Callable[[Diagnostic], None]) -> tuple[tuple[str, Core], ...]:
     """The failure families as predicates. They are asked before `failure` exists, and never see other runs."""
     found: list[tuple[str, Core]] = []
-    inner = replace(scope, tagged=False, windows=False, words={})
+    inner = replace(scope, tagged=False, windows=False, words={}, family=True)
     for family in declared.failures:
         problems: list[Diagnostic] = []
         found.append((family.name.name, ExprChecker(problems.append, inner).condition(family.when)))
         for problem in problems:
             report(problem.at(declared.homes[family.name.name]))
     return tuple(found)
-
-
-# ---- not available yet ----
-
-
-def later_declarations(program: Program) -> Iterator[Diagnostic]:
-    """A warning for each declaration that this version only reads."""
-    for module, declaration in declarations(program):
-        what = _LATER.get(type(declaration))
-        if what is not None:
-            name = getattr(declaration, "name", None) or getattr(declaration, "function", None)
-            assert isinstance(name, Name)
-            yield Diagnostic(
-                "C0501",
-                f"{what} is not available yet",
-                name.span,
-                "",
-                ("this version parses and formats it; nothing else",),
-                severity="warning",
-                source=module.parsed.source,
-            )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from curatec.compiler import plan
-from curatec.compiler.calls import CallChecker
+from curatec.compiler.calls import OTHER_NAMES, CallChecker
 from curatec.compiler.check_expr import ExprChecker, Report
 from curatec.compiler.functions import WINDOWS
 from curatec.compiler.scope import Scope
@@ -77,16 +77,18 @@ class ExpectChecker:
         entry = WINDOWS.get(name)
         if entry is None or name == "rank":
             words = [word for word in WINDOWS if word != "rank"]
+            usual = (f"write `{OTHER_NAMES[name]}(…)`",) if OTHER_NAMES.get(name) in WINDOWS else ()
             self.error(
                 "C0204",
                 f"`{name}` measures nothing",
                 expr.function.span,
-                *(did_you_mean(name, ["rows", *words]) or ("use `rows`, `share`, `mean`, …",)),
+                *(usual or did_you_mean(name, ["rows", *words]) or ("use `rows`, `share`, `mean`, …",)),
             )
             return None
         if entry.argument is None:
             return self._rows(expr)
-        if not 1 <= len(expr.arguments) <= 2:
+        lone = expr.arguments[0].value if len(expr.arguments) == 1 else None
+        if not 1 <= len(expr.arguments) <= 2 or (isinstance(lone, ast.Reference) and lone.name in self.scopes):
             self.error("C0304", f"`{name}` takes a value and a sink", expr.span, f"write `{name}(…, sft)`")
             return None
         if any(argument.name is not None or argument.descending for argument in expr.arguments):

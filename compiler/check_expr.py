@@ -25,12 +25,12 @@ from curatec.compiler.coerce import (
     whole,
 )
 from curatec.compiler.core import Apply, Column, Const, Core, Order, Path, Quantifier
-from curatec.compiler.fields import COLLECTIONS, OUTCOMES, ROLES
+from curatec.compiler.fields import COLLECTIONS, FIELDS, OUTCOMES, ROLES
 from curatec.compiler.functions import FUNCTIONS
 from curatec.compiler.patterns import check_pattern
 from curatec.compiler.scope import RESERVED, Scope
 from curatec.compiler.times import read_time
-from curatec.compiler.types import Level, Type, article
+from curatec.compiler.types import Level, Type, article, kinds
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import Diagnostic, did_you_mean, nearest
 from curatec.dsl.nodes import Node
@@ -232,7 +232,9 @@ class ExprChecker:
             )
             return None
         if here in (Level.CALL, Level.TOOL):
-            self.error("C0211", f"a {here} holds no {name}", span)
+            self.error(
+                "C0211", f"a {here} holds no {name}", span, "", f"here are the fields of a {here}, no rows below it"
+            )
             return None
         return COLLECTIONS[name]
 
@@ -323,16 +325,20 @@ class ExprChecker:
 
     def _bare_word(self, side: ast.Expr, other: ast.Expr) -> bool:
         """`role == assistant`: a text without its quotes. True when it is reported."""
-        if not isinstance(side, ast.Reference) or names.in_reach(self.scope, side.name, any_level=False):
+        if not isinstance(side, ast.Reference) or side.name in self.scope.params:
             return False
         core = ExprChecker(lambda problem: None, self.scope).check(other)
         words = self._words(core)
+        if side.name in words and side.name in FIELDS[Level.TRAJECTORY]:
+            text = f'write "{side.name}" for the text'
+            self.error("C0203", f"`{side.name}` is a field", side.span, "a text stands in quotes", text)
+            return True
+        if names.in_reach(self.scope, side.name) or side.name in (*RESERVED, *self.scope.tables):
+            return False
         close = nearest(side.name, words)
         if close is None and (core.type is not Type.TEXT or isinstance(core, Const)):
             return False
         if close is None and did_you_mean(side.name, names.known(self.scope)):
-            return False
-        if names.in_reach(self.scope, side.name) or side.name in RESERVED or side.name in self.scope.tables:
             return False
         text = f'write "{close or side.name}" for the text'
         self.error("C0203", f"unknown field `{side.name}`", side.span, "a text stands in quotes", text)
@@ -461,7 +467,8 @@ class ExprChecker:
         entry = FUNCTIONS[f"as_{expr.type}"]
         operand = read_json(operand, Type.TEXT)
         if operand.type not in entry.parameters[0].types and expr.type.name != operand.type:
-            kinds = " or ".join(dict.fromkeys(article(t) for t in entry.parameters[0].types))
             message = f"{article(operand.type)} cannot be read `as {expr.type}`"
-            return self.error("C0304", message, expr.span, "", f"`as {expr.type}` reads {kinds}")
+            return self.error(
+                "C0304", message, expr.span, "", f"`as {expr.type}` reads {kinds(entry.parameters[0].types)}"
+            )
         return operand if expr.type.name == operand.type else apply(entry.name, operand)

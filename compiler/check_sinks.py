@@ -245,7 +245,9 @@ class SinkChecker:
         if pair.length_ratio is None:
             return None
         if pair.length_ratio.value < 1:
-            self.steps.error("C0304", "a length ratio is 1 or more: longer over shorter", pair.length_ratio.span)
+            self.steps.error(
+                "C0304", "a length ratio is longer over shorter", pair.length_ratio.span, "write 1 or more"
+            )
         return float(pair.length_ratio.amount)
 
 

@@ -69,7 +69,12 @@ class StepChecker:
         return verb(statement, self.source)
 
     def later(self, what: str, span: Span) -> None:
-        self.error("C0501", f"{what} is not available yet", span, "this version parses, formats and checks it")
+        self.error(
+            "C0501",
+            f"{what} is not available yet",
+            span,
+            "take it out to compile; this version parses, formats and checks it",
+        )
 
     def known(self, what: str, name: Name, names: Iterable[str], declaration: str) -> bool:
         words = list(names)
@@ -221,7 +226,7 @@ class StepChecker:
         keys = tuple(self.expr().key(key) for key in s.per)
         if s.amount.percent:
             if not 0 <= s.amount.value <= 100:
-                self.error("C0304", "a share is from 0% to 100%", s.amount.span)
+                self.error("C0304", "a share is from 0% to 100%", s.amount.span, "write a share inside")
                 return None
             return plan.Sample(None, s.amount.value / 100, keys, s.seed)
         count = self.count(s.amount, "a sample", 0)

@@ -37,7 +37,7 @@ class StrategyChecker:
     scopes: dict[str, Scope] = field(default_factory=dict)  # at the end of shared, stages and sinks
     misnamed: set[str] = field(default_factory=set)  # sinks that do not exist
 
-    def error(self, code: str, message: str, span: Span, *help: str) -> None:  # noqa: A002
+    def error(self, code: str, message: str, span: Span, *help: str) -> None:
         self.report(Diagnostic(code, message, span, "", help))
 
     def check(self, strategy: ast.Strategy, *, evolved: bool) -> plan.Plan | None:

@@ -63,7 +63,9 @@ def _tool_names(frames: Frames) -> pl.Series:
     names = frames.calls.select("run", "name").drop_nulls().unique().sort("run", "name")
     found = names.group_by("run", maintain_order=True).agg(value=pl.col("name"))
     base = pl.DataFrame({"run": pl.int_range(frames.runs.height, dtype=pl.UInt32, eager=True)})
-    return base.join(found, on="run", how="left", maintain_order="left")["value"].fill_null(pl.lit([], dtype=pl.List(pl.String)))
+    return base.join(found, on="run", how="left", maintain_order="left")["value"].fill_null(
+        pl.lit([], dtype=pl.List(pl.String))
+    )
 
 
 def _calls_text(frames: Frames) -> pl.Series:

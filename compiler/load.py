@@ -171,7 +171,9 @@ class _Loader:
         back = [file.resolve() for file in chain]
         if real in back:
             files = " → ".join([*(file.name for file in chain[back.index(real) :]), target.name])
-            return problem("C0210", "this import closes a circle", files, "move what both files need into a third one")
+            itself = real == back[-1]
+            help_ = "leave it out" if itself else "move what both files need into a third one"
+            return problem("C0210", "this import closes a circle", files, help_)
         if real in self.seen:
             return None
         shown = os.path.normpath(Path(importer.parsed.source.name).parent / written)

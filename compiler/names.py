@@ -78,7 +78,8 @@ def _unknown_field(checker: ExprChecker, level: Level, name: str, span: Span, wo
         help_ = (f"`curatec explain C0203` lists the fields of a {level}",)
     note = f"a {level} has no such field"
     if checker.scope.frozen is not None and level is Level.TRAJECTORY and name in FIELDS[level]:
-        note, help_ = "it is not known yet when a source is read", ()
+        note = "it is not known yet when a source is read"
+        help_ = ("ask what one run holds: `reward`, `meta.…`, `final_answer`, `any(turns where …)`",)
     return checker.error("C0203", f"unknown field `{name}`", span, note, *help_)
 
 
@@ -97,9 +98,10 @@ def _elsewhere(level: Level, name: str) -> tuple[str, ...]:
 
 def _field(checker: ExprChecker, level: Level, name: str, type_: Type, span: Span) -> Core:
     if level is Level.TRAJECTORY and name == "failure" and not checker.scope.tagged:
-        return checker.error(
-            "C0209", "`failure` is not set here", span, "", "put `tag failure` before this step, and declare families"
-        )
+        help_ = "put `tag failure` before this step, and declare families"
+        if checker.scope.family:
+            help_ = "a family cannot ask for other families: write its condition out"
+        return checker.error("C0209", "`failure` is not set here", span, "", help_)
     return Column(level, name, type_)
 
 
@@ -226,5 +228,9 @@ def _signal(checker: ExprChecker, expr: ast.Attribute) -> Core:
             "a file compiled alone must not depend on a run's hidden state",
         )
     return checker.error(
-        "C0501", "rollout signals are not available yet", expr.span, "", "this version parses, formats and checks them"
+        "C0501",
+        "rollout signals are not available yet",
+        expr.span,
+        "",
+        "take it out to compile; this version parses, formats and checks it",
     )

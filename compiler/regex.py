@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
+
 from curatec.compiler.regex_parser import parse
 from curatec.compiler.regex_tree import (
     LAST,
@@ -170,7 +171,7 @@ def check_replacement(template: str, group_count: int) -> tuple[RegexProblem, ..
         elif int(match[1]) > group_count:
             problem = (
                 "unknown group",
-                f"the pattern has {group_count} groups, not {match[1]}",
+                f"the pattern has no group {match[1]}",
                 "groups count from ${1}",
             )
         else:

@@ -98,7 +98,7 @@ class _Parser:
         self.flags = ""
 
     def problem(self, start: int, end: int, kind: str, advice: str, message: str = "") -> None:
-        message = message or f"{kind}: {self.text[start:end]!r} is not in the regex subset"
+        message = message or f"{kind}: `{self.text[start:end]}` is not in the regex subset"
         self.problems.append(RegexProblem(start, end, kind, message, advice))
 
     def peek(self) -> str:

@@ -23,6 +23,7 @@ class Scope:
     tagged: bool = False  # `failure` is set
     windows: bool = True
     signals: bool = False  # under `evolve`
+    family: bool = False  # in a failure family
     judged: dict[str, Type] = field(default_factory=dict)  # columns of turns, from `judge turns`
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)  # all values of a text field: `source`, `failure`
     frozen: frozenset[str] | None = None  # in a source: the only fields in reach

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 
@@ -38,6 +39,19 @@ SCALARS = (Type.BOOL, Type.INT, Type.FLOAT, Type.TEXT, Type.TIME)
 
 
 def article(type_: Type) -> str:
-    """`a text`, `an int`: for messages."""
-    word = {Type.TEXTS: "list of texts", Type.JSON: "JSON value", Type.FLOAT: "number"}.get(type_, str(type_))
-    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
+    """`a text`, `a whole number`: for messages."""
+    words = {
+        Type.BOOL: "a condition",
+        Type.INT: "a whole number",
+        Type.FLOAT: "a number",
+        Type.TEXTS: "a list of texts",
+        Type.JSON: "a JSON value",
+        Type.NULL: "null",
+    }
+    return words.get(type_, f"a {type_}")
+
+
+def kinds(types: Iterable[Type]) -> str:
+    """`a number or a text`: the types that a place takes."""
+    given = list(dict.fromkeys(types))
+    return " or ".join(article(type_) for type_ in given if type_ is not Type.INT or Type.FLOAT not in given)
