@@ -20,6 +20,8 @@ from curatec.runtime.report_measures import Measure, Measured, Spread
 from curatec.runtime.report_text import environment, plural
 from curatec.runtime.sinks.written import Written
 
+# Facts of a run that are shown beside an example, some only where a filter asks for them.
+SAID = ("id", "task", "outcome", "reward", "model", "source", "success", "attempts", "pass_rate", "spread", "trial", "duration", "cost", "depth", "domain")
 REASONS = 5  # why records could not be read, for each source
 
 
@@ -55,8 +57,7 @@ def render(executed: Executed, written: Mapping[str, Written], summary: Mapping[
         loaded=executed.loaded.state.rows.height,
         branches=found,
         sinks=[branch for branch in found if branch.written is not None],
-        facts=_facts(executed, shown),
-        heads=measured.heads,
+        facts=_facts(executed, measured.shown),
         figures=list(_figures(measured)),
         sampled=report_measures.SAMPLE if measured.sampled else None,
         stages=list(stages),
@@ -68,10 +69,11 @@ def render(executed: Executed, written: Mapping[str, Written], summary: Mapping[
     )
 
 
-def _facts(executed: Executed, ids: list[str]) -> dict[str, dict[str, Any]]:
-    """What is said of an example beside its text."""
-    rows = executed.start.rows.filter(pl.col("id").is_in(ids)).select("id", "task", "outcome", "reward", "model", "source")
-    return {row["id"]: row for row in rows.iter_rows(named=True)}
+def _facts(executed: Executed, shown: pl.DataFrame) -> dict[str, dict[str, Any]]:
+    """What is said of each example: who it is, its first user text, and what the conditions of filters ask of it."""
+    rows = executed.start.rows.join(shown, on="id", how="semi").select(*SAID)
+    rows = rows.join(shown, on="id", how="left")
+    return {row["id"]: {name: value for name, value in row.items() if name in SAID or value is not None} for row in rows.iter_rows(named=True)}
 
 
 def _figures(measured: Measured) -> Iterator[Figure]:

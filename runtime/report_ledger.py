@@ -9,11 +9,14 @@ from typing import Any
 import polars as pl
 
 from curatec.compiler import plan
+from curatec.compiler.core import columns
+from curatec.compiler.types import Level
 from curatec.runtime.execute import Executed
 from curatec.runtime.ledger import StepCount
 from curatec.runtime.sinks.written import Written
 
 EXAMPLES = 3  # of each label
+ACTIONS = ("dropped", "edited", "created", "replaced")  # of steps
 RULES = 20  # rules and reasons of a sink that are listed
 
 Key = tuple[str | None, str, str]  # branch (None: shared), label or rule, action
@@ -38,6 +41,7 @@ class Line:
 
     count: StepCount
     unit: str  # of `count.edited`
+    reads: tuple[str, ...]  # fields of a run that a filter's condition asks
     examples: tuple[tuple[str, tuple[Example, ...]], ...]  # action → runs
 
 
@@ -68,11 +72,12 @@ class Branch:
 def branches(executed: Executed, written: Mapping[str, Written], summary: Mapping[str, Any]) -> list[Branch]:
     """Shared steps, stages, sinks: in the order in which they ran."""
     found = examples(executed)
-    units = {(branch, step.label): _unit(step) for branch, step in executed.plan.steps()}
+    steps = {(branch, step.label): step for branch, step in executed.plan.steps()}
     lines: dict[str | None, list[Line]] = {}
     for count in executed.ledger.counts:
-        own = tuple((action, found[key]) for action in ("dropped", "edited", "created", "replaced") if (key := (count.sink, count.label, action)) in found)
-        lines.setdefault(count.sink, []).append(Line(count, units[count.sink, count.label], own))
+        step = steps[count.sink, count.label]
+        own = tuple((action, found[key]) for action in ACTIONS if (key := (count.sink, count.label, action)) in found)
+        lines.setdefault(count.sink, []).append(Line(count, _unit(step), _reads(step), own))
     made = [Branch(None, None, executed.start.rows.height, tuple(lines.get(None, ())))]
     for branch in (*executed.plan.stages, *executed.plan.sinks):
         base = executed.ends[branch.base] if branch.base is not None else executed.shared
@@ -93,6 +98,12 @@ def branches(executed: Executed, written: Mapping[str, Written], summary: Mappin
 
 def _unit(step: plan.Step) -> str:
     return "tool schemas" if isinstance(step.operation, plan.ToolsFilter) else "turns"
+
+
+def _reads(step: plan.Step) -> tuple[str, ...]:
+    if not isinstance(step.operation, plan.Filter):
+        return ()
+    return tuple(sorted(columns(step.operation.where, Level.TRAJECTORY)))
 
 
 def _rules(written: Written, found: Mapping[Key, tuple[Example, ...]]) -> Iterator[Rule]:

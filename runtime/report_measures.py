@@ -48,11 +48,12 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class Measured:
-    """`stages`: id and one column a measure, of `from` (key None) and of each sink. `heads`: id → first user text."""
+    """`stages`: id and one column a measure, of `from` (key None) and of each sink. `shown`: the counted columns and
+    `head`, the first user text, of the runs that were asked for; without counts where a step edited the run."""
 
     stages: Mapping[str | None, pl.DataFrame]
     sampled: bool
-    heads: Mapping[str, str | None]
+    shown: pl.DataFrame
 
 
 def measure(executed: Executed, sinks: Mapping[str, pl.DataFrame], shown: Sequence[str]) -> Measured:
@@ -67,8 +68,9 @@ def measure(executed: Executed, sinks: Mapping[str, pl.DataFrame], shown: Sequen
     for name, rows in drawn.items():
         now = base if name is None else _updated(base, executed, name, rows["id"], touched)
         stages[name] = rows.select("id", "reward").join(now.drop("head"), on="id", how="left", maintain_order="left")
-    heads = base.filter(pl.col("id").is_in(list(shown)))
-    return Measured(stages, start.rows.height > SAMPLE, dict(heads.select("id", "head").iter_rows()))
+    edited = pl.col("id").is_in(touched["traj_id"].implode())
+    examples = base.filter(pl.col("id").is_in(list(shown))).with_columns(pl.when(~edited).then(pl.col(name)).alias(name) for name in _COUNTED)
+    return Measured(stages, start.rows.height > SAMPLE, examples)
 
 
 def _lowest(rows: pl.DataFrame, most: int) -> pl.DataFrame:
@@ -79,7 +81,9 @@ def _measured(state: State, ids: pl.Series) -> pl.DataFrame:
     """id, the counted columns and `head`, for those of the ids that the state has."""
     kept = state.keep(state.rows["id"].is_in(ids.implode()))
     kept, values = kept.values(_CORES)
-    return kept.rows.select("id").with_columns(v.alias(name) for v, name in zip(values, (*_COUNTED, "head"), strict=True))
+    # A state without rows has values without a type.
+    types = {**dict.fromkeys(_COUNTED, pl.Int64), "head": pl.String}
+    return kept.rows.select("id").with_columns(v.cast(dtype).alias(name) for v, (name, dtype) in zip(values, types.items(), strict=True))
 
 
 def _touched(executed: Executed) -> pl.DataFrame:
