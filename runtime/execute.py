@@ -48,7 +48,8 @@ def execute(
     ledger = Ledger()
     tell = progress or (lambda label: None)
     after_shared = [core for branch in (*whole.stages, *whole.sinks) for core in until_edit(branch.steps)]
-    shared = _run(start, whole.shared, 0, None, ledger, scratch, after_shared, tell)
+    partial = start.rows.height < loaded.state.rows.height
+    shared = _run(start, whole.shared, 0, None, ledger, scratch, after_shared, tell, partial)
     ends: dict[str, State] = {}
     position = len(whole.shared)
     for branch in (*whole.stages, *whole.sinks):
@@ -74,12 +75,13 @@ def _run(
     scratch: Path,
     beyond: Sequence[Core],
     tell: Callable[[str], None],
+    partial: bool = False,
 ) -> State:
     for i, step in enumerate(steps):
         tell(step.label)
         rest = steps[i + 1 :]
         ahead = [*until_edit(rest), *(beyond if not any(edits_turns(s) for s in rest) else ())]
-        state = run(state, Place(step, position + i, sink, ledger, scratch, tuple(ahead)))
+        state = run(state, Place(step, position + i, sink, ledger, scratch, tuple(ahead), partial))
     return state
 
 

@@ -25,6 +25,7 @@ class Place:
     ledger: Ledger
     scratch: Path
     ahead: tuple[Core, ...] = ()
+    partial: bool = False  # only some runs are here: what the whole corpus must have, they may lack
 
     def drop(self, ids: pl.Series, **columns: object) -> None:
         self.ledger.add(ids, "dropped", **{"reason": self.step.because, **self.common(), **columns})
