@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from curatec.compiler.core import Core
-from curatec.compiler.frames import Frames
+from curatec.compiler.frames import DTYPES, Frames
 from curatec.compiler.json_path import JsonPath
 from curatec.compiler.passes import needs_turns
 from curatec.compiler.core import Window, children
@@ -94,7 +94,7 @@ class State:
             columns = [pl.concat([piece[i] for piece in pieces]).alias(names[core]) for i, core in enumerate(wanted)]
             rows = self.rows.with_columns(columns)
         else:
-            rows = self.rows.with_columns(pl.lit(None).alias(name) for name in names.values())
+            rows = self.rows.with_columns(pl.lit(None, dtype=DTYPES[core.type]).alias(name) for core, name in names.items())
         return replace(self, rows=rows, known={**self.known, **names})
 
     def _computable(self, core: Core) -> bool:
