@@ -154,7 +154,7 @@ source runs {
 
 strategy first {
   from runs
-  split by task { train 75% validation 25% } seed 1  # once, for every sink
+  split by task { train 75% validation 25% } seed 2  # once, for every sink
 
   crash: drop where outcome == "crash" because "harness noise, not behaviour"
   once: dedup exact on task, calls_text best by reward desc

@@ -1,0 +1,190 @@
+"""What a compile would do, compared with what an output says of the last one. Runs no step and writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import xxhash
+
+from curatec.compiler import plan
+from curatec.compiler.check import Checked
+from curatec.dsl.diagnostics import CuratecError
+from curatec.runtime.corpus import Input
+from curatec.runtime.manifest import input_digest
+from curatec.runtime.output import Output, open_output
+
+
+@dataclass(frozen=True)
+class Change:
+    """One source, step or sink. `state` is same, changed, new or after (something before it changed); `why` says more."""
+
+    branch: str | None
+    name: str
+    state: str
+    why: str = ""
+    rows: int | None = None  # of a source: runs now; of a sink: rows last time
+
+
+@dataclass(frozen=True)
+class Planned:
+    """`compared` is None where there is no output to compare with. `nothing`: the same bytes would be written."""
+
+    strategy: str
+    out: Path
+    compared: bool
+    sources: tuple[Change, ...]
+    steps: tuple[Change, ...]
+    sinks: tuple[Change, ...]
+    other: tuple[str, ...]
+    nothing: bool
+    seconds: float | None  # of the last run
+
+    def data(self) -> dict[str, Any]:
+        parts = {name: [vars_of(c) for c in getattr(self, name)] for name in ("sources", "steps", "sinks")}
+        return {
+            "strategy": self.strategy,
+            "out": str(self.out),
+            "compared": self.compared,
+            "changes": not self.nothing,
+            **parts,
+            "other": list(self.other),
+            "model_calls": 0,
+            "usd": 0.0,
+            "last_seconds": self.seconds,
+        }
+
+
+def vars_of(change: Change) -> dict[str, Any]:
+    return {"branch": change.branch, "name": change.name, "state": change.state, "why": change.why, "rows": change.rows}
+
+
+def compare(whole: plan.Plan, found: Checked, inputs: Sequence[Input], out: Path) -> Planned:
+    """Compare a plan and its parsed inputs with an output, if there is one."""
+    output, damage = _last(out)
+    sources = tuple(_source(given, output) for given in inputs)
+    dirty = output is None or any(source.state != "same" for source in sources)
+    steps = tuple(_steps(whole, output, dirty))
+    sinks = tuple(_sinks(whole, output, steps, dirty))
+    other = (*damage, *(_other(whole, found, output, steps) if output is not None else ()))
+    moved = dirty or any(c.state != "same" for c in (*steps, *sinks))
+    seconds = output.manifest["run"].get("seconds") if output is not None else None
+    return Planned(
+        whole.strategy, out, output is not None, sources, steps, sinks, other, not moved and not other, seconds
+    )
+
+
+def _last(out: Path) -> tuple[Output | None, tuple[str, ...]]:
+    try:
+        output = open_output(out)
+    except CuratecError as error:
+        return None, () if not out.exists() else tuple(d.message for d in error.diagnostics)
+    for name, told in output.manifest["files"].items():
+        path = output.root / name
+        if not path.is_file() or path.stat().st_size != told["bytes"]:
+            return output, (f"`{name}` is not as it was written: the output is made anew",)
+    return output, ()
+
+
+def _source(given: Input, output: Output | None) -> Change:
+    name, runs = given.corpus.name, sum(part.n_runs for part in given.parsed.parts)
+    old = output.manifest["inputs"].get(name) if output is not None else None
+    if old is None:
+        return Change(None, name, "new", "" if output is None else "not in the last run", runs)
+    if old["digest"] != input_digest(given, _digests(given)):
+        moved = runs - old["records"]
+        return Change(None, name, "changed", f"{moved:+,} runs" if moved else "other runs or settings files", runs)
+    if old["settings"] != plan.digest(given.corpus):
+        return Change(None, name, "changed", "its settings", runs)
+    return Change(None, name, "same", "", runs)
+
+
+def _digests(given: Input) -> pl.Series:
+    parts = [pl.read_parquet(part.runs, columns=["digest"])["digest"] for part in given.parsed.parts]
+    return pl.concat(parts) if parts else pl.Series([], dtype=pl.String)
+
+
+def _steps(whole: plan.Plan, output: Output | None, dirty: bool) -> Iterator[Change]:
+    """Step by step along each branch: the first one that differs changes all behind it."""
+    touched: dict[str | None, bool] = {}
+    for branch in (None, *whole.stages, *whole.sinks):
+        name = branch.name if branch is not None else None
+        moved = dirty if branch is None else touched.get(branch.base, touched[None])
+        old = [s for s in output.steps if s.get("sink") == name] if output is not None else []
+        steps = whole.shared if branch is None else branch.steps
+        for i, step in enumerate(steps):
+            change = _step(name, step, i, old, moved)
+            moved = moved or change.state != "same"
+            yield change
+        touched[name] = moved or len(old) > len(steps)
+
+
+def _step(branch: str | None, step: plan.Step, at: int, old: list[dict[str, Any]], moved: bool) -> Change:
+    digest = plan.digest(step.operation)
+    here = old[at] if at < len(old) else None
+    if here is not None and here["digest"] == digest and not moved:
+        renamed = f"was called {here['label']}" if here["label"] != step.label else ""
+        return Change(branch, step.label, "same", renamed)
+    named = next((s for s in old if s["label"] == step.label), None)
+    if named is not None and named["digest"] != digest:
+        return Change(branch, step.label, "changed", f"was: {named['text']}")
+    if named is None and not any(s["digest"] == digest for s in old):
+        return Change(branch, step.label, "new")
+    if not moved:
+        return Change(branch, step.label, "changed", "stands at another place")
+    return Change(branch, step.label, "after", "what comes in may differ")
+
+
+def _sinks(whole: plan.Plan, output: Output | None, steps: Sequence[Change], dirty: bool) -> Iterator[Change]:
+    known = {b["name"]: b for b in output.manifest["branches"]} if output is not None else {}
+    for sink in whole.sinks:
+        old = known.get(sink.name)
+        if old is None or output is None:
+            yield Change(sink.name, sink.name, "new")
+            continue
+        rows = sum(output.sinks[sink.name]["rows"].values())
+        branches = {None, *(b.name for b in whole.lineage(sink))}
+        gone = _gone(whole, output, branches)
+        if old["digest"] != plan.digest(sink.target) or old["base"] != sink.base:
+            yield Change(sink.name, sink.name, "changed", "its settings", rows)
+        elif gone:
+            yield Change(sink.name, sink.name, "changed", f"without {', '.join(gone)}", rows)
+        elif dirty or any(c.state != "same" for c in steps if c.branch in branches):
+            yield Change(sink.name, sink.name, "after", "its rows may differ", rows)
+        else:
+            yield Change(sink.name, sink.name, "same", "", rows)
+
+
+def _gone(whole: plan.Plan, output: Output, branches: set[str | None]) -> list[str]:
+    """Labels of steps that the last run had and the plan has not, a renamed one apart."""
+    now = [(branch, plan.digest(step.operation)) for branch, step in whole.steps()]
+    labels = {(branch, step.label) for branch, step in whole.steps()}
+    old = [s for s in output.steps if s.get("sink") in branches]
+    return [
+        s["label"] for s in old if (s.get("sink"), s["digest"]) not in now and (s.get("sink"), s["label"]) not in labels
+    ]
+
+
+def _other(whole: plan.Plan, found: Checked, output: Output, steps: Sequence[Change]) -> Iterator[str]:
+    """What changes the output beside steps and sinks."""
+    manifest = output.manifest
+    if manifest["curatec"] != version("curatec"):
+        yield f"curatec {manifest['curatec']} wrote it, this is {version('curatec')}"
+    if manifest["strategy"] != whole.strategy:
+        yield f"it holds strategy `{manifest['strategy']}`"
+    if manifest["partial"]:
+        yield "it was made with --limit"
+    yield from (f"sink `{name}` goes" for name in output.sinks if name not in {sink.name for sink in whole.sinks})
+    if [e["text"] for e in manifest["expectations"]] != [e.text for e in whole.expectations]:
+        yield "other expectations"
+    if manifest["params"] != dict(whole.params):
+        changed = sorted(k for k, v in whole.params if manifest["params"].get(k) != v)
+        yield f"parameters: {', '.join(changed) or 'fewer'}"
+    modules = [m.parsed.source.text for m in found.program.modules]
+    told = [manifest["spec"]["digest"], *manifest["spec"]["imports"]]
+    if told != [xxhash.xxh3_128_hexdigest(text.encode()) for text in modules] and all(c.state == "same" for c in steps):
+        yield "words of the spec that change no row (labels, reasons, comments, layout): card, report and manifest"
