@@ -75,7 +75,7 @@ def write_jsonl(path: Path, records: Sequence[Record | str]) -> None:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Make:
-    """`made(records, body, name=…, files=…)`: the records in so many files, run through `strategy s { from runs body }`."""
+    """`made(records, body, name=…, files=…)`: the records in so many files, through `strategy s { from runs body }`."""
 
     def run(records: Sequence[Record | str], body: str, *, name: str = "a", files: int = 1, source: str = "") -> Made:
         folder = tmp_path / name
