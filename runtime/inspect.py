@@ -66,7 +66,7 @@ class Profile:
 
 
 def read(paths: Sequence[str], base: Path, cache: Cache | None = None) -> ingest.Corpus:
-    """Files, folders and patterns as a corpus; what a user names himself may lie anywhere. Raises CuratecError (C06…)."""
+    """Files, folders and patterns as a corpus; they may lie anywhere. Raises CuratecError (C06…)."""
     try:
         found = ingest.resolve(paths, base, Path(base.anchor or "/"))
         return ingest.ingest(found, base=base, cache=cache)
@@ -117,7 +117,8 @@ def _turns(found: Profile, turns: pl.DataFrame, runs: int) -> pl.Series:
     found.results += results.height
     found.judged_results += results.height - results["is_error"].null_count()
     found.failed_results += int(results["is_error"].sum() or 0)
-    found.longest = max(found.longest, int(results["content"].str.len_chars().max() or 0))  # type: ignore[call-overload]
+    lengths = results["content"].str.len_chars().drop_nulls()
+    found.longest = max([found.longest, *lengths.top_k(1)])
     begun = results["content"].str.extract(ERROR_BEGINNINGS, 1).drop_nulls()
     found.error_beginnings.update({str(word): n for word, n in begun.value_counts().iter_rows()})
     spoken = turns.filter(~role.is_in(["system", "event"])).group_by("row").len()["len"].cast(pl.Int64)
@@ -158,7 +159,7 @@ def hints(p: Profile) -> Iterator[str]:
         return
     if p.judged_results < p.results and p.error_beginnings:
         seen = sum(p.error_beginnings.values())
-        yield f"{seen:,} tool results begin like errors and most do not say so: `error when content ~ {error_pattern(p)}`"
+        yield f"{seen:,} tool results begin like errors and do not say so: `error when content ~ {error_pattern(p)}`"
     if not p.models:
         yield 'no record names a model: `model "…"` or `model from path r"…"`, or pass rates pool all runs'
     if not p.schemas and p.calls:
@@ -170,11 +171,12 @@ def hints(p: Profile) -> Iterator[str]:
     if p.without_task:
         yield f"{p.without_task:,} runs have no task id: a hash of their first message and tools stands for it"
     if p.attempts >= 2 and judged(p):
-        yield f"{p.attempts:g} runs a task: `pass_rate` has a meaning (`keep where pass_rate between 0.1 and 0.9` for rl)"
+        yield f"{p.attempts:g} runs a task: rl can keep what is learnable, `keep where pass_rate between 0.1 and 0.9`"
     if p.duplicates:
         yield f"{p.duplicates:,} runs are copies of another one: `dedup exact on task, calls_text`"
     if p.longest > 20_000:
-        yield f"the longest tool result has {p.longest:,} characters: `turns set content = truncate(content, 4000, keep: ends)`"
+        cut = "turns set content = truncate(content, 4000, keep: ends)"
+        yield f"the longest tool result has {p.longest:,} characters: `{cut}`"
     if p.licenses.total() < p.runs:
         yield 'no licence is known for some runs: `license "…"` in the source'
 

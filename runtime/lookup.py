@@ -41,10 +41,8 @@ def find(output: Output, name: str) -> Found:
             return Found((rows["id"][0],))
         if rows.height:
             raise _ambiguous(output, name, rows)
-    begun = (
-        output.ledger.filter(pl.col("example_id").str.starts_with(name))["example_id"].unique().sort() if name else []
-    )
-    if len(begun) == 1:
+    begun = output.ledger.filter(pl.col("example_id").str.starts_with(name))["example_id"].unique().sort()
+    if name and len(begun) == 1:
         found = _example(output, begun[0])
         assert found is not None
         return found
@@ -75,7 +73,9 @@ def _reject(output: Output, name: str) -> Found:
     for reject in output.rejects:
         if file and line.isdigit() and reject["line"] == int(line) and _same_file(reject["file"], file):
             return Found(reject=reject)
-    help_ = ("name a run by the beginning of its id, an example, a record's own id, or FILE:LINE of a rejected record",)
+    help_: tuple[str, ...] = (
+        "name a run by the beginning of its id, an example, a record's own id, or FILE:LINE of a rejected record",
+    )
     if output.runs.height:
         help_ = (*help_, f"for example {output.runs['id'][0][:12]}")
     raise CuratecError.of("C0622", f"nothing in this output is called `{name}`", help=help_, place=str(output.root))

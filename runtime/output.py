@@ -68,6 +68,12 @@ class Output:
             if path.suffix == ".parquet":
                 yield path.stem, path
 
+    def made_from(self, run: str, sink: str) -> list[str]:
+        """Example ids of a sink's rows that were made from a run, in order."""
+        made = self.lineage.filter(pl.col("in") == run)["out"].unique().sort()
+        own = self.ledger.filter((pl.col("sink") == sink) & (pl.col("action") == "kept"))["example_id"]
+        return made.filter(made.is_in(own.implode())).to_list()
+
     def row(self, sink: str, example_id: str) -> tuple[str, dict[str, Any]] | None:
         """File (relative to OUT) and row of an example; None when the sink has none of this id."""
         for _, path in self.tables(sink):

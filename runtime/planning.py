@@ -21,7 +21,7 @@ from curatec.runtime.output import Output, open_output
 
 @dataclass(frozen=True)
 class Change:
-    """One source, step or sink. `state` is same, changed, new or after (something before it changed); `why` says more."""
+    """One source, step or sink. `state` is same, changed, new or after (what stands before it changed)."""
 
     branch: str | None
     name: str

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import orjson
+import polars as pl
 
 from curatec.dsl.diagnostics import CuratecError
 from curatec.runtime.lookup import find
@@ -35,9 +36,10 @@ def examples(output: Output, name: str | None, sink: str | None) -> list[tuple[s
         here = [(s, found.example) for s in found.sinks if s in sinks]
     else:
         kept = output.ledger.filter(
-            output.ledger["traj_id"].is_in(list(found.runs)) & output.ledger["action"].is_in(["kept", "created"])
+            pl.col("traj_id").is_in(found.runs) & (pl.col("action") == "kept") & pl.col("example_id").is_not_null()
         )
-        pairs = dict.fromkeys((r["sink"], r["example_id"]) for r in kept.iter_rows(named=True) if r["example_id"])
+        pairs = dict.fromkeys(kept.select("sink", "example_id").iter_rows())
+        pairs |= {(s, e): None for s in sinks for run in found.runs for e in output.made_from(run, s)}
         here = [(s, e) for s, e in pairs if s in sinks]
     if not here:
         where = f"sink `{sink}`" if sink is not None else "any sink"

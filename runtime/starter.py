@@ -117,7 +117,8 @@ def _source(p: Profile, runs: str) -> Iterator[str]:
 
 def _shared(p: Profile) -> Iterator[str]:
     if p.outcomes.get("crash"):
-        yield f'  crash: drop where outcome == "crash" because "harness noise, not behaviour"  # {p.outcomes["crash"]:,} runs'
+        reason = "harness noise, not behaviour"
+        yield f'  crash: drop where outcome == "crash" because "{reason}"  # {p.outcomes["crash"]:,} runs'
     yield "  some_work: keep where assistant_turns >= 1"
     if p.longest > 8_000:
         yield '  short_tools: turns set content = truncate(content, 4000, keep: ends) where role == "tool"'

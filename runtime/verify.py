@@ -76,7 +76,8 @@ def _counts(output: Output) -> Iterator[str]:
         found = dict(_rows(output, sink).group_by("split").len().iter_rows())
         for split in sorted({*told["rows"], *found}):
             if found.get(split, 0) != told["rows"].get(split, 0):
-                yield f"`{sink}` has {found.get(split, 0):,} rows of {split}, the manifest says {told['rows'].get(split, 0):,}"
+                seen, said = found.get(split, 0), told["rows"].get(split, 0)
+                yield f"`{sink}` has {seen:,} rows of {split}, the manifest says {said:,}"
         for _, path in output.tables(sink):
             lines = path.with_suffix(".jsonl")
             if (
@@ -117,7 +118,7 @@ def _conservation(output: Output) -> Iterator[str]:
     start = output.runs.height
     for sink, told in output.manifest["conservation"].items():
         found = _sums(output, sink, start)
-        for name in ("in", "out", "dropped", "rejected"):
+        for name in ("in", "created", "out", "dropped", "replaced", "rejected"):
             if found[name] != told[name]:
                 yield f"`{sink}`: the ledger has {found[name]:,} {name}, the manifest says {told[name]:,}"
         if told["in"] + told["created"] != told["out"] + told["dropped"] + told["replaced"] + told["rejected"]:
@@ -135,8 +136,7 @@ def _sums(output: Output, sink: str, start: int) -> dict[str, int]:
     return {
         "in": start,
         "out": kept["example_id"].n_unique(),
-        "dropped": counts.get("dropped", 0),
-        "rejected": counts.get("rejected", 0),
+        **{action: counts.get(action, 0) for action in ("created", "dropped", "replaced", "rejected")},
     }
 
 

@@ -30,6 +30,15 @@ RULES = {
     "result_without_call": "a tool result answers no call",
     "unanswered_call": "a call has no result, and the conversation goes on",
     "after_last_trained": "messages behind the last trained one are left out",
+    "neither_side": "neither `chosen where` nor `rejected where` is true of it",
+    "no_pair": "no run of the same group stands on the other side",
+    "splits_differ": "its partners are in another split",
+    "tools_differ": "its partners see other tools",
+    "prompts_differ": "its partners begin with other messages",
+    "no_difference": "it does what its partners do",
+    "margin": "the margin to its partners is too small",
+    "length_ratio": "its partners are too much longer or shorter",
+    "over_max": "its group has enough pairs without it",
     "held_out": "its task is held out",
 }
 FACTS = (
@@ -49,7 +58,7 @@ FACTS = (
 
 @dataclass(frozen=True)
 class Fate:
-    """What one step did with a run. `action` is passed, edited, dropped, replaced, created; `turns` as in the source."""
+    """What one step did with a run. `action` is passed, edited, dropped or replaced; `turns` as in the source."""
 
     branch: str | None
     label: str
@@ -87,10 +96,10 @@ def account(output: Output, run: str, sinks: tuple[str, ...] = ()) -> Account:
     row = output.runs.row(by_predicate=pl.col("id") == run, named=True)
     ledger = output.ledger.filter(pl.col("traj_id") == run)
     facts = {name: row[name] for name in FACTS if row.get(name) is not None}
-    return Account(run, facts, tuple(_sink(output, ledger, sink) for sink in sinks or tuple(output.sinks)))
+    return Account(run, facts, tuple(_sink(output, run, ledger, sink) for sink in sinks or tuple(output.sinks)))
 
 
-def _sink(output: Output, ledger: pl.DataFrame, sink: str) -> SinkFate:
+def _sink(output: Output, run: str, ledger: pl.DataFrame, sink: str) -> SinkFate:
     fates: list[Fate] = []
     for step in output.steps_of(sink):
         fate = _fate(output, ledger, step)
@@ -102,6 +111,7 @@ def _sink(output: Output, ledger: pl.DataFrame, sink: str) -> SinkFate:
         dict.fromkeys(r["example_id"] for r in own if r["action"] in ("kept", "created") and r["example_id"])
     )
     notes = tuple(_note(r) for r in own if r["action"] == "edited")
+    examples = examples or tuple(output.made_from(run, sink))
     if examples:
         return SinkFate(sink, "kept", None, None, tuple(fates), examples, notes)
     lost = next((r for r in own if r["action"] in ("dropped", "rejected", "replaced")), None)
@@ -182,11 +192,10 @@ def labelled(output: Output, label: str, sink: str | None, sample: int) -> list[
     branches = output.lineage_of(sink) if sink is not None else None
     steps = [s for s in output.steps if s["label"] == label and (branches is None or s.get("sink") in branches)]
     found = [_label(output, s.get("sink"), s["step"], label, s["text"], s.get("because"), sample) for s in steps]
-    for name in (sink,) if sink is not None else output.sinks:
-        if label in {**output.sinks[name]["dropped"], **output.sinks[name]["rejected"]}:
-            found.append(
-                _label(output, name, None, label, f"a rule of the sink: {RULES.get(label, label)}", None, sample)
-            )
+    names = (sink,) if sink is not None else output.sinks
+    ruled = [name for name in names if label in {**output.sinks[name]["dropped"], **output.sinks[name]["rejected"]}]
+    rule = f"a rule of the sink: {RULES.get(label, label)}"
+    found += [_label(output, name, None, label, rule, None, sample) for name in ruled]
     if not found:
         known = labels(output)
         help_ = did_you_mean(label, known) or (f"there are: {', '.join(known)}",)

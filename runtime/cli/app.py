@@ -1,4 +1,4 @@
-"""The group of commands. A command's module is imported when the command is called, and its help costs no data library."""
+"""The group of commands. A command's module is imported when it is called, and help costs no data library."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ def command(specs: tuple[str, ...], given: tuple[str, ...], allowed: tuple[Path,
     found = [_one(spec, params, allowed) for spec in specs]
     ok = all(_clean(diagnostics) for _, _, diagnostics in found)
     if as_json:
-        diagnostics = [to_json(d) for _, _, own in found for d in own]
-        say_json({"specs": [_summary(*one) for one in found], "diagnostics": diagnostics})
+        problems = [to_json(d) for _, _, own in found for d in own]
+        say_json({"specs": [_summary(*one) for one in found], "diagnostics": problems})
         return 0 if ok else 1
     for spec, checked, diagnostics in found:
         show_diagnostics(diagnostics)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from curatec.runtime.cli.console import count, table
@@ -32,7 +32,7 @@ def _sources(manifest: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def steps_table(steps: list[Mapping[str, Any]], only: str | None = None) -> str:
+def steps_table(steps: Sequence[Mapping[str, Any]], only: str | None = None) -> str:
     """One line a step: what came in, what was dropped, what went on, and what else there is to say."""
     rows: list[tuple[str, ...]] = []
     branch: object = ""

@@ -107,7 +107,8 @@ def turns(fates: Mapping[str, Sequence[TurnFate]], number: int) -> Iterator[str]
                 "",
             )
             for edit in fate.edits:
-                yield f"  {edit.label}: {'removed' if edit.action == 'dropped' else f'{edit.detail or edit.action} changed'}"
+                done = "removed" if edit.action == "dropped" else f"{edit.detail or edit.action} changed"
+                yield f"  {edit.label}: {done}"
                 yield wrapped(edit.text, "    ")
 
 
