@@ -90,72 +90,72 @@ RULES |= {name: _numeric(field) for name, field in _TAKES_NUMBER.items()}
 RULES["path"] = lambda b, span, c: Given("path", c[0], span, adds=True)
 RULES["mcp"] = lambda b, span, c: Given("mcp", c[0], span, adds=True)
 RULES["columns"] = lambda b, span, c: Given("columns", tuple(c), span, adds=True)
-RULES["domain_from_path"] = lambda b, span, c: Given("domain", ast.FromPath(pattern=c[0], span=span), span)
-RULES["model_from_path"] = lambda b, span, c: Given("model", ast.FromPath(pattern=c[0], span=span), span)
-RULES["endpoint_env"] = lambda b, span, c: Given("endpoint", ast.Env(variable=c[0], span=span), span)
-RULES["key_env"] = lambda b, span, c: Given("key", ast.Env(variable=c[0], span=span), span)
+RULES["domain_from_path"] = lambda b, span, c: Given("domain", ast.FromPath.make(pattern=c[0], span=span), span)
+RULES["model_from_path"] = lambda b, span, c: Given("model", ast.FromPath.make(pattern=c[0], span=span), span)
+RULES["endpoint_env"] = lambda b, span, c: Given("endpoint", ast.Env.make(variable=c[0], span=span), span)
+RULES["key_env"] = lambda b, span, c: Given("key", ast.Env.make(variable=c[0], span=span), span)
 RULES["memory_limit"] = lambda b, span, c: Given(
-    "memory", ast.Size(amount=_number(b, c[0]), unit=c[1], span=span), span
+    "memory", ast.Size.make(amount=_number(b, c[0]), unit=c[1], span=span), span
 )
 RULES["tool_role"] = lambda b, span, c: Given(
-    "roles", (ast.RoleOverride(parameter=c[0], role=c[1], span=span),), span, adds=True
+    "roles", (ast.RoleOverride.make(parameter=c[0], role=c[1], span=span),), span, adds=True
 )
 RULES["tool_override"] = lambda b, span, c: Given(
-    "overrides", (b.block(ast.ToolOverride, c[0], c[1:], span),), span, adds=True
+    "overrides", (b.block(ast.ToolOverride.make, c[0], c[1:], span),), span, adds=True
 )
 RULES["split_by"] = lambda b, span, c: Given("split_by", c, span)
 RULES["synthesis_seed"] = lambda b, span, c: Given("seed", _number(b, c[0]), span)
 RULES["recipe_sft"] = lambda b, span, c: Given("sft", tuple(c), span)
 RULES["recipe_grpo"] = lambda b, span, c: Given("grpo", tuple(c), span)
-RULES["budget"] = lambda b, span, c: b.block(ast.Budget, None, c, span)
+RULES["budget"] = lambda b, span, c: b.block(ast.Budget.make, None, c, span)
 RULES["agent"] = lambda b, span, c: c
 
 
 @rule("column")
 def _column(builder: Builder, span: Span, children: list[Any]) -> ast.Column:
-    return ast.Column(name=label(children[0]), type=children[1], span=span)
+    return ast.Column.make(name=label(children[0]), type=children[1], span=span)
 
 
 @rule("hyper")
 def _hyper(builder: Builder, span: Span, children: list[Any]) -> ast.Hyper:
-    return ast.Hyper(name=children[0], value=children[1], span=span)
+    return ast.Hyper.make(name=children[0], value=children[1], span=span)
 
 
-RULES["hyper_text"] = lambda b, span, c: ast.Text(value=b.text(c[0]), span=span)
+RULES["hyper_text"] = lambda b, span, c: ast.Text.make(value=b.text(c[0]), span=span)
 
 
 # ---- declarations ----
 
-RULES["version"] = lambda b, span, c: ast.Version(number=_number(b, c[0]), span=span)
-RULES["import_file"] = lambda b, span, c: ast.Import(path=c[0], span=span)
-RULES["param_range"] = lambda b, span, c: ast.Param(name=c[0], value=c[1], range=c[2], span=span)
-RULES["param_choices"] = lambda b, span, c: ast.Param(name=c[0], value=c[1], choices=c[2], span=span)
-RULES["failure"] = lambda b, span, c: ast.Failure(name=c[0], when=c[1], span=span)
-RULES["use"] = lambda b, span, c: ast.Use(path=c[0], function=c[1], parameters=c[2], returns=c[3], span=span)
+RULES["version"] = lambda b, span, c: ast.Version.make(number=_number(b, c[0]), span=span)
+RULES["import_file"] = lambda b, span, c: ast.Import.make(path=c[0], span=span)
+RULES["param_range"] = lambda b, span, c: ast.Param.make(name=c[0], value=c[1], range=c[2], span=span)
+RULES["param_choices"] = lambda b, span, c: ast.Param.make(name=c[0], value=c[1], choices=c[2], span=span)
+RULES["failure"] = lambda b, span, c: ast.Failure.make(name=c[0], when=c[1], span=span)
+RULES["use"] = lambda b, span, c: ast.Use.make(path=c[0], function=c[1], parameters=c[2], returns=c[3], span=span)
 
 
 def _block(node: Any) -> Rule:
     return lambda b, span, c: b.block(node, c[0], c[1:], span)
 
 
-RULES["source"] = _block(ast.Source)
-RULES["table"] = _block(ast.Table)
-RULES["tools"] = _block(ast.Tools)
-RULES["model"] = _block(ast.Model)
-RULES["test_set"] = _block(ast.SealedSet)
+RULES["source"] = _block(ast.Source.make)
+RULES["table"] = _block(ast.Table.make)
+RULES["tools"] = _block(ast.Tools.make)
+RULES["model"] = _block(ast.Model.make)
+RULES["test_set"] = _block(ast.SealedSet.make)
 
 
 @rule("recipe")
 def _recipe(builder: Builder, span: Span, children: list[Any]) -> Any:
     """`adapter full` and `adapter lora(r: 16)` are one thing: a call with or without arguments."""
     settings = [
-        Given("adapter", ast.Call(function=s.value, span=s.span), s.span)
+        Given("adapter", ast.Call.make(function=s.value, span=s.span), s.span)
         if s.field == "adapter" and isinstance(s.value, Name)
         else s
         for s in children[1:]
         if not (s.field == "adapter" and isinstance(s.value, ast.Quantifier))
     ]
-    return builder.block(ast.Recipe, children[0], settings, span)
+    return builder.block(ast.Recipe.make, children[0], settings, span)
 
 
 @rule("adapter_call")
@@ -170,10 +170,10 @@ def _benchmark(builder: Builder, span: Span, children: list[Any]) -> Any:
     flat: list[Any] = []
     for child in children[1:]:
         flat.extend(child if isinstance(child, list) else [child])
-    return builder.block(ast.Benchmark, children[0], flat, span)
+    return builder.block(ast.Benchmark.make, children[0], flat, span)
 
 
-RULES["evolve"] = _block(ast.Evolve)
+RULES["evolve"] = _block(ast.Evolve.make)
 
 
 @rule("workflows")
@@ -197,7 +197,7 @@ def _synthesis(builder: Builder, span: Span, children: list[Any]) -> Any:
             flat += [Given("split_by", child.value[0], child.span), Given("split", child.value[1], child.span)]
         else:
             flat.append(child)
-    return builder.block(ast.Synthesis, children[0], flat, span)
+    return builder.block(ast.Synthesis.make, children[0], flat, span)
 
 
 RULES["feeds"] = lambda b, span, c: Given("inputs", c[0], span)
@@ -208,7 +208,7 @@ RULES["gates"] = lambda b, span, c: Given("after", c[0], span)
 def _node(builder: Builder, span: Span, children: list[Any]) -> Any:
     name, op_class, *rest = children
     return builder.block(
-        lambda **fields: ast.WorkflowNode(op_class=op_class, **fields), label(name), rest, span
+        lambda **fields: ast.WorkflowNode.make(op_class=op_class, **fields), label(name), rest, span
     )
 
 
@@ -221,4 +221,4 @@ def _workflow(builder: Builder, span: Span, children: list[Any]) -> Any:
         Given("nodes", (item,), item.span, adds=True) if isinstance(item, ast.WorkflowNode) else item
         for item in items
     ]
-    return builder.block(lambda **fields: ast.Workflow(difficulty=difficulty, **fields), name, given, span)
+    return builder.block(lambda **fields: ast.Workflow.make(difficulty=difficulty, **fields), name, given, span)

@@ -64,48 +64,48 @@ RULES["see"] = lambda b, span, c: Note("see", c[0].value, span)
 
 # ---- steps ----
 
-RULES["from_step"] = lambda b, span, c: ast.From(sources=c[0], span=span)
-RULES["join"] = lambda b, span, c: ast.Join(table=c[0], on=c[1], span=span)
-RULES["join_required"] = lambda b, span, c: ast.Join(table=c[0], on=c[1], required=True, span=span)
-RULES["render"] = lambda b, span, c: ast.Render(tokenizer=c[0], span=span)
-RULES["render_template"] = lambda b, span, c: ast.Render(tokenizer=c[0], template=c[1], span=span)
-RULES["view"] = lambda b, span, c: ast.View(side=c[0], span=span)
-RULES["keep"] = lambda b, span, c: ast.Filter(verb="keep", where=c[0], span=span)
-RULES["drop"] = lambda b, span, c: ast.Filter(verb="drop", where=c[0], span=span)
-RULES["turns_keep"] = lambda b, span, c: ast.TurnsFilter(verb="keep", where=c[0], span=span, **_fields(c))
-RULES["turns_drop"] = lambda b, span, c: ast.TurnsFilter(verb="drop", where=c[0], span=span, **_fields(c))
-RULES["turns_set"] = lambda b, span, c: ast.TurnsSet(field=c[0], value=c[1], span=span, **_fields(c))
-RULES["turns_cut"] = lambda b, span, c: ast.TurnsCut(side=c[0], pick=c[1], where=c[2], span=span)
-RULES["tools_keep"] = lambda b, span, c: ast.ToolsFilter(verb="keep", where=c[0], span=span)
-RULES["tools_drop"] = lambda b, span, c: ast.ToolsFilter(verb="drop", where=c[0], span=span)
-RULES["redact"] = lambda b, span, c: ast.Redact(families=c[0], scope=c[1], span=span)
-RULES["dedup_exact"] = lambda b, span, c: ast.DedupExact(on=c[0], span=span, **_fields(c))
-RULES["limit"] = lambda b, span, c: ast.Limit(count=_count(b, c[0]), span=span, **_fields(c))
-RULES["limit_each"] = lambda b, span, c: ast.Limit(
+RULES["from_step"] = lambda b, span, c: ast.From.make(sources=c[0], span=span)
+RULES["join"] = lambda b, span, c: ast.Join.make(table=c[0], on=c[1], span=span)
+RULES["join_required"] = lambda b, span, c: ast.Join.make(table=c[0], on=c[1], required=True, span=span)
+RULES["render"] = lambda b, span, c: ast.Render.make(tokenizer=c[0], span=span)
+RULES["render_template"] = lambda b, span, c: ast.Render.make(tokenizer=c[0], template=c[1], span=span)
+RULES["view"] = lambda b, span, c: ast.View.make(side=c[0], span=span)
+RULES["keep"] = lambda b, span, c: ast.Filter.make(verb="keep", where=c[0], span=span)
+RULES["drop"] = lambda b, span, c: ast.Filter.make(verb="drop", where=c[0], span=span)
+RULES["turns_keep"] = lambda b, span, c: ast.TurnsFilter.make(verb="keep", where=c[0], span=span, **_fields(c))
+RULES["turns_drop"] = lambda b, span, c: ast.TurnsFilter.make(verb="drop", where=c[0], span=span, **_fields(c))
+RULES["turns_set"] = lambda b, span, c: ast.TurnsSet.make(field=c[0], value=c[1], span=span, **_fields(c))
+RULES["turns_cut"] = lambda b, span, c: ast.TurnsCut.make(side=c[0], pick=c[1], where=c[2], span=span)
+RULES["tools_keep"] = lambda b, span, c: ast.ToolsFilter.make(verb="keep", where=c[0], span=span)
+RULES["tools_drop"] = lambda b, span, c: ast.ToolsFilter.make(verb="drop", where=c[0], span=span)
+RULES["redact"] = lambda b, span, c: ast.Redact.make(families=c[0], scope=c[1], span=span)
+RULES["dedup_exact"] = lambda b, span, c: ast.DedupExact.make(on=c[0], span=span, **_fields(c))
+RULES["limit"] = lambda b, span, c: ast.Limit.make(count=_count(b, c[0]), span=span, **_fields(c))
+RULES["limit_each"] = lambda b, span, c: ast.Limit.make(
     count=_count(b, c[0]), per=(c[1],), each=True, span=span, **_fields(c)
 )
-RULES["sample"] = lambda b, span, c: ast.Sample(amount=_count(b, c[0]), span=span, **_fields(c))
-RULES["sample_share"] = lambda b, span, c: ast.Sample(amount=_count(b, c[0], percent=True), span=span, **_fields(c))
-RULES["mix"] = lambda b, span, c: ast.Mix(shares=c[0], span=span, **_fields(c))
-RULES["derive"] = lambda b, span, c: ast.Derive(name=c[0], value=c[1], span=span)
-RULES["tag"] = lambda b, span, c: ast.Tag(span=span)
-RULES["decompose"] = lambda b, span, c: ast.Decompose(at=c[0], span=span)
-RULES["decontaminate"] = lambda b, span, c: ast.Decontaminate(against=c[0], span=span, **_fields(c))
-RULES["sort"] = lambda b, span, c: ast.Sort(by=c[0], span=span)
-RULES["expect"] = lambda b, span, c: ast.Expect(condition=c[0], span=span)
+RULES["sample"] = lambda b, span, c: ast.Sample.make(amount=_count(b, c[0]), span=span, **_fields(c))
+RULES["sample_share"] = lambda b, span, c: ast.Sample.make(amount=_count(b, c[0], percent=True), span=span, **_fields(c))
+RULES["mix"] = lambda b, span, c: ast.Mix.make(shares=c[0], span=span, **_fields(c))
+RULES["derive"] = lambda b, span, c: ast.Derive.make(name=c[0], value=c[1], span=span)
+RULES["tag"] = lambda b, span, c: ast.Tag.make(span=span)
+RULES["decompose"] = lambda b, span, c: ast.Decompose.make(at=c[0], span=span)
+RULES["decontaminate"] = lambda b, span, c: ast.Decontaminate.make(against=c[0], span=span, **_fields(c))
+RULES["sort"] = lambda b, span, c: ast.Sort.make(by=c[0], span=span)
+RULES["expect"] = lambda b, span, c: ast.Expect.make(condition=c[0], span=span)
 
 
 @rule("split")
 def _split(builder: Builder, span: Span, children: list[Any]) -> ast.Split:
     shares = next(c for c in children[1:] if isinstance(c, tuple))
-    return ast.Split(by=children[0], shares=shares, span=span, **_fields(children))
+    return ast.Split.make(by=children[0], shares=shares, span=span, **_fields(children))
 
 
 @rule("dedup_near")
 def _dedup_near(builder: Builder, span: Span, children: list[Any]) -> ast.DedupNear:
     on, threshold, *rest = children
     over = next((c for c in rest if isinstance(c, tuple)), ())
-    return ast.DedupNear(on=on, threshold=_count(builder, threshold), over=over, span=span, **_fields(rest))
+    return ast.DedupNear.make(on=on, threshold=_count(builder, threshold), over=over, span=span, **_fields(rest))
 
 
 @rule("augment")
@@ -113,35 +113,35 @@ def _augment(builder: Builder, span: Span, children: list[Any]) -> ast.Augment:
     call = children[0]
     if isinstance(call, ast.Quantifier):
         builder.problem("C0110", "`augment` takes a named augmentation", call.span, help="for example `recover(…)`")
-        call = ast.Call(function=Name(name=call.quantifier, span=call.span), span=call.span)
-    return ast.Augment(call=call, span=span)
+        call = ast.Call.make(function=Name.make(name=call.quantifier, span=call.span), span=call.span)
+    return ast.Augment.make(call=call, span=span)
 
 
 @rule("verdict_bool")
 def _verdict_bool(builder: Builder, span: Span, children: list[Any]) -> ast.Verdict:
-    return ast.Verdict(name=label(children[0]), span=span)
+    return ast.Verdict.make(name=label(children[0]), span=span)
 
 
 @rule("verdict_int")
 def _verdict_int(builder: Builder, span: Span, children: list[Any]) -> ast.Verdict:
-    return ast.Verdict(name=label(children[0]), range=children[1], span=span)
+    return ast.Verdict.make(name=label(children[0]), range=children[1], span=span)
 
 
 @rule("verdict_choice")
 def _verdict_choice(builder: Builder, span: Span, children: list[Any]) -> ast.Verdict:
     name = label(children[0]) if isinstance(children[0], Token) else children[0]
-    return ast.Verdict(name=name, choices=children[1], span=span)
+    return ast.Verdict.make(name=name, choices=children[1], span=span)
 
 
 def _judge(turns: bool) -> Rule:
-    return lambda b, span, c: ast.Judge(
+    return lambda b, span, c: ast.Judge.make(
         turns=turns, verdict=c[0], model=c[1], prompt=c[2], span=span, **_fields(c)
     )
 
 
 RULES["judge"] = _judge(turns=False)
 RULES["judge_turns"] = _judge(turns=True)
-RULES["rewrite"] = lambda b, span, c: ast.Rewrite(field=c[0], model=c[1], prompt=c[2], span=span, **_fields(c))
+RULES["rewrite"] = lambda b, span, c: ast.Rewrite.make(field=c[0], model=c[1], prompt=c[2], span=span, **_fields(c))
 
 # ---- settings of sinks ----
 
@@ -174,24 +174,24 @@ def _distinct(builder: Builder, span: Span, parts: list[Any], what: str) -> dict
 
 @rule("loss")
 def _loss(builder: Builder, span: Span, children: list[Any]) -> ast.Loss:
-    return ast.Loss(on=children[0], span=span, **_distinct(builder, span, children[1:], "loss"))
+    return ast.Loss.make(on=children[0], span=span, **_distinct(builder, span, children[1:], "loss"))
 
 
 @rule("pair")
 def _pair(builder: Builder, span: Span, children: list[Any]) -> ast.Pair:
-    return ast.Pair(span=span, **_distinct(builder, span, children, "pair"))
+    return ast.Pair.make(span=span, **_distinct(builder, span, children, "pair"))
 
 
-RULES["fit"] = lambda b, span, c: ast.Fit(tokens=_count(b, c[0]), otherwise=c[1], span=span)
-RULES["sink_format"] = lambda b, span, c: ast.Format(name=c[0], span=span)
-RULES["reasoning"] = lambda b, span, c: ast.ReasoningShown(shown=c[0], span=span)
-RULES["prompt"] = lambda b, span, c: ast.Prompt(pick=c[0], role=c[1], span=span)
-RULES["environment"] = lambda b, span, c: ast.EnvironmentUse(tools=c[0], span=span)
-RULES["reward"] = lambda b, span, c: ast.Reward(value=c[0], span=span)
-RULES["group"] = lambda b, span, c: ast.Group(size=_count(b, c[0]), span=span)
-RULES["key"] = lambda b, span, c: ast.Key(value=c[0], span=span)
-RULES["memory_value"] = lambda b, span, c: ast.Value(value=c[0], span=span)
-RULES["retrieve"] = lambda b, span, c: ast.Retrieve(method=c[0], top=_count(b, c[1]), span=span)
+RULES["fit"] = lambda b, span, c: ast.Fit.make(tokens=_count(b, c[0]), otherwise=c[1], span=span)
+RULES["sink_format"] = lambda b, span, c: ast.Format.make(name=c[0], span=span)
+RULES["reasoning"] = lambda b, span, c: ast.ReasoningShown.make(shown=c[0], span=span)
+RULES["prompt"] = lambda b, span, c: ast.Prompt.make(pick=c[0], role=c[1], span=span)
+RULES["environment"] = lambda b, span, c: ast.EnvironmentUse.make(tools=c[0], span=span)
+RULES["reward"] = lambda b, span, c: ast.Reward.make(value=c[0], span=span)
+RULES["group"] = lambda b, span, c: ast.Group.make(size=_count(b, c[0]), span=span)
+RULES["key"] = lambda b, span, c: ast.Key.make(value=c[0], span=span)
+RULES["memory_value"] = lambda b, span, c: ast.Value.make(value=c[0], span=span)
+RULES["retrieve"] = lambda b, span, c: ast.Retrieve.make(method=c[0], top=_count(b, c[1]), span=span)
 
 _CONTEXT: dict[str, Callable[[Builder, list[Any]], tuple[str, Any]]] = {
     "context_system": lambda b, c: ("system", True),
@@ -211,8 +211,8 @@ RULES |= {name: _context_item(name) for name in _CONTEXT}
 
 @rule("context_clause")
 def _context(builder: Builder, span: Span, children: list[Any]) -> ast.ContextSetting:
-    context = builder.block(ast.Context, None, children, span)
-    return ast.ContextSetting(context=context, span=span)
+    context = builder.block(ast.Context.make, None, children, span)
+    return ast.ContextSetting.make(context=context, span=span)
 
 
 # ---- statements ----
@@ -270,7 +270,7 @@ def _body(builder: Builder, items: list[Any], *, sink: bool) -> tuple[Any, ...]:
 @rule("stage")
 def _stage(builder: Builder, span: Span, children: list[Any]) -> ast.Stage:
     name, base, *items = children
-    return ast.Stage(name=name, base=base, steps=_body(builder, items, sink=False), span=span)
+    return ast.Stage.make(name=name, base=base, steps=_body(builder, items, sink=False), span=span)
 
 
 RULES["sink_from"] = lambda b, span, c: Part({"base": c[0]})
@@ -280,10 +280,10 @@ RULES["sink_from"] = lambda b, span, c: Part({"base": c[0]})
 def _sink(builder: Builder, span: Span, children: list[Any]) -> ast.Sink:
     name, *items = children
     body = [item for item in items if not isinstance(item, Part)]
-    return ast.Sink(name=name, body=_body(builder, body, sink=True), span=span, **_fields(items))
+    return ast.Sink.make(name=name, body=_body(builder, body, sink=True), span=span, **_fields(items))
 
 
 @rule("strategy")
 def _strategy(builder: Builder, span: Span, children: list[Any]) -> ast.Strategy:
     name, *items = children
-    return ast.Strategy(name=name, body=_body(builder, items, sink=False), span=span)
+    return ast.Strategy.make(name=name, body=_body(builder, items, sink=False), span=span)

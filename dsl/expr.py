@@ -221,7 +221,3 @@ Expr = Annotated[
     Field(discriminator="kind"),
 ]
 
-for _model in (Attribute, Index, Argument, Call, Quantifier, ListOf, Unary, Binary, Between, In, InColumn, Is, Match):
-    _model.model_rebuild()
-for _model in (Conditional, Cast, OrderKey):
-    _model.model_rebuild()

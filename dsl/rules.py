@@ -109,7 +109,7 @@ class Builder(Transformer[Token, Any]):
         if value in (float("inf"),):
             self.problem("C0007", "this number is too large for a 64-bit float", span)
             value = 0.0
-        return ast.Number(value=-value if negative else value, percent=percent, span=span)
+        return ast.Number.make(value=-value if negative else value, percent=percent, span=span)
 
     def whole(self, token: Token) -> int:
         node = self.number(token, _token_span(token))
@@ -148,7 +148,7 @@ def label(token: Token) -> Name:
     """`name:` with its colon → the name; the span leaves the colon out."""
     text = str(token)[:-1].rstrip(" \t\r\n")
     start = token.start_pos or 0
-    return Name(name=text.strip("`"), span=Span(start, start + len(text)))
+    return Name.make(name=text.strip("`"), span=Span(start, start + len(text)))
 
 
 def _dedent(text: str) -> str:
@@ -171,12 +171,12 @@ def _dedent(text: str) -> str:
 
 @rule("name")
 def _name(builder: Builder, span: Span, children: list[Any]) -> Name:
-    return Name(name=str(children[0]).strip("`"), span=span)
+    return Name.make(name=str(children[0]).strip("`"), span=span)
 
 
 @rule("string")
 def _string(builder: Builder, span: Span, children: list[Any]) -> ast.Text:
-    return ast.Text(value=builder.text(children[0]), span=span)
+    return ast.Text.make(value=builder.text(children[0]), span=span)
 
 
 @rule("names", "strings", "exprs", "orders")
@@ -203,33 +203,33 @@ RULES |= {word: constant(word) for word in ("after", "before", "first", "last")}
 
 @rule("duration")
 def _duration(builder: Builder, span: Span, children: list[Any]) -> ast.Duration:
-    return ast.Duration(amount=builder.number(children[0], _token_span(children[0])), unit=children[1], span=span)
+    return ast.Duration.make(amount=builder.number(children[0], _token_span(children[0])), unit=children[1], span=span)
 
 
 @rule("word")
 def _word(builder: Builder, span: Span, children: list[Any]) -> ast.Word:
-    return ast.Word(value=children[0].name, span=span)
+    return ast.Word.make(value=children[0].name, span=span)
 
 
-RULES["true"] = lambda b, s, c: ast.Flag(value=True, span=s)
-RULES["false"] = lambda b, s, c: ast.Flag(value=False, span=s)
-RULES["null"] = lambda b, s, c: ast.Null(span=s)
+RULES["true"] = lambda b, s, c: ast.Flag.make(value=True, span=s)
+RULES["false"] = lambda b, s, c: ast.Flag.make(value=False, span=s)
+RULES["null"] = lambda b, s, c: ast.Null.make(span=s)
 
 
 @rule("range")
 def _range(builder: Builder, span: Span, children: list[Any]) -> ast.Range:
-    return ast.Range(low=children[0], high=children[1], span=span)
+    return ast.Range.make(low=children[0], high=children[1], span=span)
 
 
 @rule("choices")
 def _choices(builder: Builder, span: Span, children: list[Any]) -> ast.Choices:
-    return ast.Choices(values=tuple(children), span=span)
+    return ast.Choices.make(values=tuple(children), span=span)
 
 
 @rule("share")
 def _share(builder: Builder, span: Span, children: list[Any]) -> ast.Share:
     name, token = children
-    return ast.Share(name=name, percent=builder.number(token, _token_span(token), percent=True), span=span)
+    return ast.Share.make(name=name, percent=builder.number(token, _token_span(token), percent=True), span=span)
 
 
 @rule("shares")
@@ -239,4 +239,4 @@ def _shares(builder: Builder, span: Span, children: list[Any]) -> tuple[ast.Shar
 
 @rule("start")
 def _start(builder: Builder, span: Span, children: list[Any]) -> ast.File:
-    return ast.File(declarations=tuple(children), span=span)
+    return ast.File.make(declarations=tuple(children), span=span)
