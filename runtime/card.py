@@ -30,7 +30,13 @@ _LICENSES = {
     "unlicense": ("unlicense",),
 }
 _HUB = {name: hub for hub, names in _LICENSES.items() for name in names}
-_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"), (10_000_000, "1M<n<10M"))
+_SIZES = (
+    (1_000, "n<1K"),
+    (10_000, "1K<n<10K"),
+    (100_000, "10K<n<100K"),
+    (1_000_000, "100K<n<1M"),
+    (10_000_000, "1M<n<10M"),
+)
 
 
 def render(summary: Mapping[str, Any]) -> str:
@@ -62,7 +68,7 @@ def front_matter(summary: Mapping[str, Any]) -> dict[str, Any]:
         "task_categories": ["text-generation"],
         "tags": ["curatec", "agents", "tool-use", "trajectories", *summary["sinks"]],
         "size_categories": [next((name for bound, name in _SIZES if total < bound), "10M<n<100M")],
-        "configs": configs(summary),
+        **({"configs": made} if (made := configs(summary)) else {}),
     }
 
 
@@ -73,33 +79,36 @@ def license_of(summary: Mapping[str, Any]) -> dict[str, Any]:
     if len(known) == 1 and all(listed) and known[0].lower() in _HUB:
         return {"license": _HUB[known[0].lower()]}
     names = [*known, *(["unknown"] if not all(listed) or not listed else [])]
-    return {"license": "other", "license_name": "-and-".join(re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-").lower() or "unnamed" for name in names)}
+    return {"license": "other", "license_name": "-and-".join(_slug(name) for name in names)}
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-") or "unnamed"
 
 
 def configs(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     """`load_dataset(OUT, sink)`: the parquet file of each split. The first sink is what loads without a name."""
-    made = [(name, splits_of(sink)) for name, sink in summary["sinks"].items()]
-    return [
-        {"config_name": name, "data_files": [{"split": split, "path": path} for split, path in splits.items()]} | ({"default": True} if i == 0 else {})
-        for i, (name, splits) in enumerate((n, s) for n, s in made if s)
-    ]
+    made: list[dict[str, Any]] = []
+    for name, sink in summary["sinks"].items():
+        files = [{"split": split, "path": path} for split, path in splits_of(sink).items()]
+        if files:
+            made.append({"config_name": name, "data_files": files} | ({} if made else {"default": True}))
+    return made
 
 
 def splits_of(sink: Mapping[str, Any]) -> dict[str, str]:
-    """Split → parquet file. A sink without splits has one file, named otherwise; it loads as `train`."""
+    """Split → parquet file. `load_dataset` refuses a split without rows, so those are left out."""
     files = {PurePosixPath(path).stem: path for path in sink["files"] if path.endswith(".parquet")}
-    named = {split: files[split] for split in sink["rows"] if split in files}
-    if named or not files:
-        return named
-    return files if set(files) <= {"train", "validation"} else {"train": next(iter(files.values()))}
+    # A memory has one file, named after what it is; its rows are all of train.
+    sole = next(iter(files.values())) if len(files) == 1 else None
+    found = {split: files.get(split, sole) for split, rows in sink["rows"].items() if rows}
+    return {split: path for split, path in found.items() if path is not None}
 
 
 def _yaml(value: Mapping[str, Any]) -> str:
     from ruamel.yaml import YAML
 
-    yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = False
-    yaml.sort_base_mapping_type_on_output = False
+    yaml = YAML()  # keeps the order of keys
     yaml.allow_unicode = True
     yaml.width = 1_000
     text = io.StringIO()
@@ -127,7 +136,8 @@ def _sink(name: str, sink: Mapping[str, Any], summary: Mapping[str, Any]) -> dic
         "trained": sink["trained_tokens"],
         "splits": splits_of(sink),
         "notes": sink["notes"],
-        "lost": [("dropped", rule, n) for rule, n in sink["dropped"].items()] + [("rejected", reason, n) for reason, n in sink["rejected"].items()],
+        "lost": [("dropped", rule, n) for rule, n in sink["dropped"].items()]
+        + [("rejected", reason, n) for reason, n in sink["rejected"].items()],
         "sums": sums,
     }
 
@@ -136,7 +146,10 @@ def _funnel(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Steps by branch, in the order in which they ran; shared ones first."""
     steps = [{"sink": None, **step, "why": "; ".join(_why(step))} for step in summary["steps"]]
     branches = dict.fromkeys(step["sink"] for step in steps)
-    return [{"name": "all sinks" if branch is None else branch, "steps": [step for step in steps if step["sink"] == branch]} for branch in branches]
+    return [
+        {"name": "all sinks" if branch is None else branch, "steps": [step for step in steps if step["sink"] == branch]}
+        for branch in branches
+    ]
 
 
 def _why(step: Mapping[str, Any]) -> Iterable[str]:
@@ -144,7 +157,12 @@ def _why(step: Mapping[str, Any]) -> Iterable[str]:
     if step.get("because"):
         yield markdown(step["because"])
     yield from (f"see {markdown(see)}" for see in step.get("see", ()))
-    told = (("edited", "turns or tools changed"), ("created", "created"), ("predicate_null", "without an answer"), ("null_key", "without a key"))
+    told = (
+        ("edited", "turns or tools changed"),
+        ("created", "created"),
+        ("predicate_null", "without an answer"),
+        ("null_key", "without a key"),
+    )
     yield from (f"{number(step[key])} {words}" for key, words in told if step[key])
 
 
@@ -163,10 +181,12 @@ def _notes(summary: Mapping[str, Any]) -> Iterable[str]:
     """What a reader must know before using the rows; one line each."""
     for name, given in summary["inputs"].items():
         if given["rejected"]:
-            yield f"{plural(given['rejected'], 'record')} of source `{name}` could not be read; `rejects.jsonl` has each with its reason."
+            unread = plural(given["rejected"], "record")
+            yield f"{unread} of source `{name}` could not be read; `rejects.jsonl` has each with its reason."
     unlicensed = [name for name, given in summary["inputs"].items() if not given["licenses"]]
     if unlicensed:
-        yield f"The licence of {', '.join(f'`{name}`' for name in unlicensed)} is not known: the spec does not say it and neither do the records."
+        names = ", ".join(f"`{name}`" for name in unlicensed)
+        yield f"The licence of {names} is not known: neither the spec nor the records say it."
     for name, sink in summary["sinks"].items():
         for note in sink["notes"]:
             yield f"`{name}`: {note}"

@@ -21,7 +21,23 @@ from curatec.runtime.report_text import environment, plural
 from curatec.runtime.sinks.written import Written
 
 # Facts of a run that are shown beside an example, some only where a filter asks for them.
-SAID = ("id", "task", "outcome", "reward", "model", "source", "success", "attempts", "pass_rate", "spread", "trial", "duration", "cost", "depth", "domain")
+SAID = (
+    "id",
+    "task",
+    "outcome",
+    "reward",
+    "model",
+    "source",
+    "success",
+    "attempts",
+    "pass_rate",
+    "spread",
+    "trial",
+    "duration",
+    "cost",
+    "depth",
+    "domain",
+)
 REASONS = 5  # why records could not be read, for each source
 
 
@@ -45,13 +61,13 @@ class Figure:
 def render(executed: Executed, written: Mapping[str, Written], summary: Mapping[str, Any]) -> str:
     """report.html of OUT. `summary` is the manifest; nothing of its `run` is shown."""
     found = report_ledger.branches(executed, written, summary)
-    behind = {name: report_ledger.behind(executed, name) for name in written}
-    shown = report_ledger.shown_ids(found)
-    measured = report_measures.measure(executed, behind, shown)
-    stages = {None: executed.start.rows, **behind}
+    stages: dict[str | None, pl.DataFrame] = {None: executed.start.rows}
+    for name in written:
+        stages[name] = report_ledger.behind(executed, name)
+    measured = report_measures.measure(executed, stages, report_ledger.shown_ids(found))
     made = environment()
     return made.get_template("report.html.jinja").render(
-        css=Markup((Path(__file__).parent / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - a file of ours
+        css=Markup((Path(__file__).parent / "report.css").read_text(encoding="utf-8")),  # a file of ours
         s=summary,
         runs=executed.start.rows.height,
         loaded=executed.loaded.state.rows.height,
@@ -73,7 +89,10 @@ def _facts(executed: Executed, shown: pl.DataFrame) -> dict[str, dict[str, Any]]
     """What is said of each example: who it is, its first user text, and what the conditions of filters ask of it."""
     rows = executed.start.rows.join(shown, on="id", how="semi").select(*SAID)
     rows = rows.join(shown, on="id", how="left")
-    return {row["id"]: {name: value for name, value in row.items() if name in SAID or value is not None} for row in rows.iter_rows(named=True)}
+    return {
+        row["id"]: {name: value for name, value in row.items() if name in SAID or value is not None}
+        for row in rows.iter_rows(named=True)
+    }
 
 
 def _figures(measured: Measured) -> Iterator[Figure]:
@@ -90,9 +109,13 @@ def _figure(measure: Measure, values: Mapping[str | None, pl.Series]) -> Figure:
     top = report_plots.top_of(list(bins.values()))
     spreads = {name: report_measures.spread(v) for name, v in values.items()}
     panels = tuple(
-        Panel(name, spreads[name].runs, report_plots.histogram(bins[None], bins[name], axis, top, _said(measure, name, spreads)))
+        Panel(
+            name,
+            spreads[name].runs,
+            report_plots.histogram(bins[None], bins[name], axis, top, _said(measure, name, spreads)),
+        )
         for name in values
-        if name is not None and sum(bins[name])
+        if name is not None and any(bins[name])
     )
     last = axis.start + axis.step * (axis.count - 1) + (0.5 if axis.start % 1 else 0)
     return Figure(measure, panels, tuple(spreads.items()), last if axis.more else None)
@@ -101,8 +124,13 @@ def _figure(measure: Measure, values: Mapping[str | None, pl.Series]) -> Figure:
 def _said(measure: Measure, sink: str, spreads: Mapping[str | None, Spread]) -> str:
     """The plot in words, for who cannot see it."""
     before, after = spreads[None], spreads[sink]
-    medians = f"median {before.median:g} at from, {after.median:g} in {sink}" if before.median is not None and after.median is not None else "no values at from"
-    return f"Histogram, {measure.title.lower()}: {plural(after.runs, 'run')} in {sink} against {before.runs:,} at from; {medians}."
+    medians = (
+        f"median {before.median:g} at from, {after.median:g} in {sink}"
+        if before.median is not None and after.median is not None
+        else "no values at from"
+    )
+    runs = f"{plural(after.runs, 'run')} in {sink} against {before.runs:,} at from"
+    return f"Histogram, {measure.title.lower()}: {runs}; {medians}."
 
 
 def _unread(executed: Executed) -> dict[str, list[tuple[str, int]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a sink's own rule took out, or what its writer could not express."""
+    """What a sink did beyond its steps. `count` is runs; of `created`, rows."""
 
     name: str
     action: str
@@ -86,12 +87,18 @@ def branches(executed: Executed, written: Mapping[str, Written], summary: Mappin
             made.append(Branch(branch.name, branch.base, base.rows.height, own_lines))
             continue
         w = written[branch.name]
-        rules = list(_rules(w, found))
+        rules = [*_rules(w, found), *_changes(executed, branch.name, found)]
         made.append(
             Branch(
-                branch.name, branch.base, base.rows.height, own_lines, tuple(rules[:RULES]), max(0, len(rules) - RULES),
-                w, summary["conservation"][branch.name],
-            )  # fmt: skip
+                branch.name,
+                branch.base,
+                base.rows.height,
+                own_lines,
+                tuple(rules[:RULES]),
+                max(0, len(rules) - RULES),
+                w,
+                summary["conservation"][branch.name],
+            )
         )
     return made
 
@@ -113,6 +120,19 @@ def _rules(written: Written, found: Mapping[Key, tuple[Example, ...]]) -> Iterat
             yield Rule(name, action, count, found.get((written.name, name, action), ()))
 
 
+def _changes(executed: Executed, sink: str, found: Mapping[Key, tuple[Example, ...]]) -> Iterator[Rule]:
+    """What the sink made of runs that it did not take out."""
+    own = (
+        (pl.col("sink") == sink) & pl.col("step").is_null() & pl.col("action").is_in(["edited", "created", "replaced"])
+    )
+    counts: Counter[tuple[str, str]] = Counter()
+    for frame in executed.ledger.frames:
+        for name, action, rows in frame.filter(own).group_by("reason", "action").len().iter_rows():
+            counts[name or "", action] += rows
+    for (name, action), count in sorted(counts.items()):
+        yield Rule(name, action, count, found.get((sink, name, action), ()))
+
+
 def examples(executed: Executed) -> dict[Key, tuple[Example, ...]]:
     """The runs with the lowest ids behind each label; ids are digests, so that is a fair draw."""
     if not executed.ledger.frames:
@@ -120,16 +140,35 @@ def examples(executed: Executed) -> dict[Key, tuple[Example, ...]]:
     rows = pl.concat([frame.filter(pl.col("action") != "kept") for frame in executed.ledger.frames])
     by = ["sink", "name", "action"]
     rows = rows.with_columns(name=pl.coalesce("label", "reason", pl.lit("")), action=pl.col("action").cast(pl.String))
-    lowest = rows.select(*by, "traj_id").unique().sort(*by, "traj_id", nulls_last=False).group_by(by, maintain_order=True).head(EXAMPLES)
+    lowest = (
+        rows.select(*by, "traj_id")
+        .unique()
+        .sort(*by, "traj_id", nulls_last=False)
+        .group_by(by, maintain_order=True)
+        .head(EXAMPLES)
+    )
     told = (
         rows.join(lowest, on=[*by, "traj_id"], how="semi", nulls_equal=True)
         .group_by(*by, "traj_id")
-        .agg(pl.len().alias("rows"), pl.col("turn").min(), *(pl.col(c).min() for c in ("reason", "key", "survivor")), pl.col("predicate_null").any().alias("unanswered"))
+        .agg(
+            pl.len().alias("rows"),
+            pl.col("turn").min(),
+            *(pl.col(c).min() for c in ("reason", "key", "survivor")),
+            pl.col("predicate_null").any().alias("unanswered"),
+        )
         .sort(*by, "traj_id", nulls_last=False)
     )
     made: dict[Key, list[Example]] = {}
     for row in told.iter_rows(named=True):
-        example = Example(row["traj_id"], row["rows"], row["turn"], row["reason"], row["key"], row["survivor"], bool(row["unanswered"]))
+        example = Example(
+            row["traj_id"],
+            row["rows"],
+            row["turn"],
+            row["reason"],
+            row["key"],
+            row["survivor"],
+            bool(row["unanswered"]),
+        )
         made.setdefault((row["sink"], row["name"], row["action"]), []).append(example)
     return {key: tuple(own) for key, own in made.items()}
 
@@ -145,7 +184,9 @@ def behind(executed: Executed, sink: str) -> pl.DataFrame:
     """The rows whose runs are in the sink's output: its own rules took out the others."""
     rows = executed.ends[sink].rows
     lost = [
-        frame.filter((pl.col("sink") == sink) & pl.col("step").is_null() & pl.col("action").is_in(["dropped", "rejected"]))["traj_id"]
+        frame.filter(
+            (pl.col("sink") == sink) & pl.col("step").is_null() & pl.col("action").is_in(["dropped", "rejected"])
+        )["traj_id"]
         for frame in executed.ledger.frames
     ]
     return rows.filter(~pl.col("id").is_in(pl.concat(lost).implode())) if lost else rows

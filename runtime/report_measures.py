@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from curatec.compiler.core import Apply, Column, Const
+from curatec.compiler.core import Apply, Column, Const, Core
 from curatec.compiler.types import Level, Type
 from curatec.runtime.execute import Executed
 from curatec.runtime.report_text import EXCERPT
@@ -25,7 +25,7 @@ _COUNTED = ("turn_count", "tokens", "call_count")
 _TASK_TEXT = Column(Level.TRAJECTORY, "task_text", Type.TEXT)
 # One more than is shown, so that it can be said that something is missing.
 _HEAD = Apply("truncate", (_TASK_TEXT, Const(EXCERPT + 1, Type.INT)), Type.TEXT)
-_CORES = (*(Column(Level.TRAJECTORY, name, Type.INT) for name in _COUNTED), _HEAD)
+_CORES: tuple[Core, ...] = (*(Column(Level.TRAJECTORY, name, Type.INT) for name in _COUNTED), _HEAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +56,20 @@ class Measured:
     shown: pl.DataFrame
 
 
-def measure(executed: Executed, sinks: Mapping[str, pl.DataFrame], shown: Sequence[str]) -> Measured:
-    """`sinks`: the rows behind each sink's output. `shown`: ids whose first user text is wanted."""
-    start = executed.start
-    drawn: dict[str | None, pl.DataFrame] = {None: _lowest(start.rows, SAMPLE)}
-    drawn |= {name: _lowest(rows, SAMPLE // 4) for name, rows in sinks.items()}
+def measure(executed: Executed, stages: Mapping[str | None, pl.DataFrame], shown: Sequence[str]) -> Measured:
+    """`stages`: the rows of `from` (key None) and those behind each sink's output. `shown`: ids of examples."""
+    drawn = {name: _lowest(rows, SAMPLE if name is None else SAMPLE // 4) for name, rows in stages.items()}
     wanted = pl.concat([*(rows["id"] for rows in drawn.values()), pl.Series("id", list(shown), dtype=pl.String)])
-    base = _measured(start, wanted)
+    base = _measured(executed.start, wanted)
     touched = _touched(executed)
-    stages: dict[str | None, pl.DataFrame] = {}
+    found: dict[str | None, pl.DataFrame] = {}
     for name, rows in drawn.items():
         now = base if name is None else _updated(base, executed, name, rows["id"], touched)
-        stages[name] = rows.select("id", "reward").join(now.drop("head"), on="id", how="left", maintain_order="left")
+        found[name] = rows.select("id", "reward").join(now.drop("head"), on="id", how="left", maintain_order="left")
     edited = pl.col("id").is_in(touched["traj_id"].implode())
-    examples = base.filter(pl.col("id").is_in(list(shown))).with_columns(pl.when(~edited).then(pl.col(name)).alias(name) for name in _COUNTED)
-    return Measured(stages, start.rows.height > SAMPLE, examples)
+    examples = base.filter(pl.col("id").is_in(list(shown)))
+    examples = examples.with_columns(pl.when(~edited).then(pl.col(name)).alias(name) for name in _COUNTED)
+    return Measured(found, stages[None].height > SAMPLE, examples)
 
 
 def _lowest(rows: pl.DataFrame, most: int) -> pl.DataFrame:
@@ -83,7 +82,9 @@ def _measured(state: State, ids: pl.Series) -> pl.DataFrame:
     kept, values = kept.values(_CORES)
     # A state without rows has values without a type.
     types = {**dict.fromkeys(_COUNTED, pl.Int64), "head": pl.String}
-    return kept.rows.select("id").with_columns(v.cast(dtype).alias(name) for v, (name, dtype) in zip(values, types.items(), strict=True))
+    return kept.rows.select("id").with_columns(
+        v.cast(dtype).alias(name) for v, (name, dtype) in zip(values, types.items(), strict=True)
+    )
 
 
 def _touched(executed: Executed) -> pl.DataFrame:
@@ -179,9 +180,9 @@ class Spread:
 def spread(values: pl.Series) -> Spread:
     known = values.drop_nulls().cast(pl.Float64)
     if known.is_empty():
-        return Spread(len(values), len(values), *[None] * 6)
+        return Spread(len(values), len(values), None, None, None, None, None, None)
     low, high = _ends(known)
-    quarters = [known.quantile(q, "linear") for q in (0.25, 0.5, 0.75)]
+    quarter, median, three_quarters = (known.quantile(q, "linear") for q in (0.25, 0.5, 0.75))
     # Exact to the last bit whatever the order of rows: a plain mean is not.
     mean = math.fsum(known.to_list()) / len(known)
-    return Spread(len(values), len(values) - len(known), low, *quarters, high, mean)
+    return Spread(len(values), len(values) - len(known), low, quarter, median, three_quarters, high, mean)

@@ -37,19 +37,33 @@ def compositions(stages: Mapping[str | None, pl.DataFrame]) -> list[Composition]
     made = [_composition("Outcome", "outcome", "outcome", stages, OUTCOMES)]
     if any("failure" in rows.columns for rows in stages.values()):
         made.append(_composition("Failure family", "family", "failure", stages, (), missing=_NONE))
-    made += [_composition(title, title.lower(), column, stages, ()) for title, column in (("Source", "source"), ("Model", "model"), ("Domain", "domain"))]
+    made += [
+        _composition(title, title.lower(), column, stages, ())
+        for title, column in (("Source", "source"), ("Model", "model"), ("Domain", "domain"))
+    ]
     return [c for c in made if len(c.rows) > 1 or c.noun in ("outcome", "family")]
 
 
 def _composition(
-    title: str, noun: str, column: str, stages: Mapping[str | None, pl.DataFrame], order: Sequence[str], missing: str = _UNKNOWN
+    title: str,
+    noun: str,
+    column: str,
+    stages: Mapping[str | None, pl.DataFrame],
+    order: Sequence[str],
+    missing: str = _UNKNOWN,
 ) -> Composition:
     found = [_counted(rows, column) for rows in stages.values()]
     names = _names(found, order)
     listed, rest = names[:ROWS], names[ROWS:]
     rows = [Category(name, True, tuple(None if f is None else f.get(name, 0) for f in found)) for name in listed]
     if rest:
-        rows.append(Category(f"{len(rest)} {_OTHERS}", False, tuple(None if f is None else sum(f.get(n, 0) for n in rest) for f in found)))
+        rows.append(
+            Category(
+                f"{len(rest)} {_OTHERS}",
+                False,
+                tuple(None if f is None else sum(f.get(n, 0) for n in rest) for f in found),
+            )
+        )
     if any(f and f.get(None) for f in found):
         rows.append(Category(missing, False, tuple(None if f is None else f.get(None, 0) for f in found)))
     return Composition(title, noun, tuple(None if f is None else sum(f.values()) for f in found), tuple(rows))
@@ -86,6 +100,10 @@ def tasks(rows: pl.DataFrame) -> Tasks:
     median, most = each["n"].median(), each["n"].max()
     solved = int(each["solved"].sum())
     return Tasks(
-        rows.height, each.height, float(median) if isinstance(median, (int, float)) else None, int(most) if isinstance(most, int) else None,
-        solved, each.height - solved,
-    )  # fmt: skip
+        runs=rows.height,
+        tasks=each.height,
+        median=median if isinstance(median, float) else None,
+        most=most if isinstance(most, int) else None,
+        solved=solved,
+        unsolved=each.height - solved,
+    )
