@@ -78,8 +78,9 @@ def multiply(a: Args, _: Options, types: Types) -> pl.Expr:
 
 
 def _as_column(e: pl.Expr) -> pl.Expr:
-    """A literal divisor becomes a column: polars divides by a literal through its reciprocal, in the last bit wrong."""
-    return pl.when(pl.int_range(pl.len()) >= 0).then(e)
+    """A divisor becomes a column of its own: polars divides by a literal, or by a column that it knows to be constant
+    (also one that comes out of `when`), through the reciprocal, in the last bit wrong."""
+    return e + pl.int_range(pl.len()) * 0.0
 
 
 def divide(a: Args, _: Options, __: Types) -> pl.Expr:
