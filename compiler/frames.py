@@ -159,7 +159,11 @@ class Frames:
         height = self.table(level).height
         columns = {name: self.series(leaf, level) for leaf, name in leaves.items()}
         frame = pl.DataFrame({"height": pl.int_range(height, eager=True), **columns})
-        return frame.with_columns(value=expr.cast(DTYPES[core.type]))["value"]
+        value = frame.select(value=expr.cast(DTYPES[core.type])).to_series()
+        if len(value) == height:
+            return value
+        # A constant comes out as one value, and so does a `when` between constants that chose one of them for all rows.
+        return value.new_from_index(0, height) if height else value.clear()
 
     def _lower(self, core: Core, level: Level, leaves: dict[Core, str]) -> pl.Expr:
         if isinstance(core, Const) and core not in self._known:
