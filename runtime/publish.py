@@ -9,8 +9,10 @@ import ctypes
 import errno
 import os
 import shutil
+import signal
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from curatec.dsl.diagnostics import CuratecError
@@ -27,21 +29,34 @@ def staging(out: Path) -> Iterator[Path]:
     recover(out)
     stage = out.parent / f".{out.name}.curatec-{os.getpid()}"
     shutil.rmtree(stage, ignore_errors=True)
+    absent = [folder for folder in stage.parents if not folder.exists()]
     try:
-        stage.mkdir(parents=True)
-    except OSError as error:
-        raise CuratecError.of(
-            "C0613", f"`{out.parent}` cannot be written: {error.strerror}", help="choose another place with `-o`", place=str(out)
-        ) from None
-    try:
+        _make(stage, out)
         yield stage
     finally:
         shutil.rmtree(stage, ignore_errors=True)
+        for folder in absent:
+            # One that holds OUT by now is not empty, and stays.
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _make(stage: Path, out: Path) -> None:
+    try:
+        stage.mkdir(parents=True)
+    except OSError as error:
+        message = f"`{out.parent}` cannot be written: {error.strerror}"
+        raise CuratecError.of("C0613", message, help="choose another place with `-o`", place=str(out)) from None
 
 
 def publish(made: Path, out: Path) -> None:
     """`made` becomes OUT in one step; what OUT was goes away."""
     _sync(made)
+    with _undisturbed():
+        _take_place(made, out)
+
+
+def _take_place(made: Path, out: Path) -> None:
     if not out.exists():
         os.rename(made, out)
         return
@@ -54,6 +69,21 @@ def publish(made: Path, out: Path) -> None:
         os.rename(out, old)
         os.rename(made, out)
     shutil.rmtree(old, ignore_errors=True)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Holds back Ctrl-C and SIGTERM while the directories change places: what comes in this moment comes too late, and
+    is forgotten, so that "OUT is as it was" is always true where it is said."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def recover(out: Path) -> None:

@@ -87,7 +87,7 @@ def width() -> int:
 
 
 def count(number: int | float | None) -> str:
-    """`12,345`; a point stands for nothing at all."""
+    """`12,345`; a dash stands for nothing at all."""
     if number is None:
         return "-"
     return f"{number:,}" if isinstance(number, int) else f"{number:,.3g}"
@@ -109,12 +109,15 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable
             for i, (cell, w) in enumerate(zip(line, widths, strict=True))
         ]
         tail = line[-1] if len(headers) - 1 not in numbers else cells[-1]
-        pieces = (
-            textwrap.wrap(tail, last, break_long_words=False, break_on_hyphens=False) if len(tail) > last else [tail]
-        )
+        pieces = _pieces(tail, last)
         done.append((indent + "".join(f"{cell}  " for cell in cells[:-1]) + pieces[0]).rstrip())
         done += [" " * before + piece for piece in pieces[1:]]
     return "\n".join(done)
+
+
+def _pieces(text: str, room: int) -> list[str]:
+    found = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) if len(text) > room else [text]
+    return found or [""]
 
 
 def wrapped(text: str, indent: str = "  ") -> str:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from curatec.runtime.cli.console import count, table
+from curatec.runtime.cli.console import count, table, wrapped
 
 if TYPE_CHECKING:
     from curatec.runtime.compile import Compiled
@@ -61,25 +61,20 @@ def _notes(step: Mapping[str, Any]) -> Iterator[str]:
 
 
 def sinks_table(sinks: Mapping[str, Any]) -> str:
-    rows = []
-    for name, sink in sinks.items():
-        split = " + ".join(f"{count(n)} {part}" for part, n in sink["rows"].items()) or "0"
-        lost = sum(sink["dropped"].values()) + sum(sink["rejected"].values())
-        rows.append(
-            (
-                name,
-                split,
-                count(sink["tokens"] or None),
-                count(sink["trained_tokens"] or None),
-                count(lost),
-                _why_lost(sink),
-            )
-        )
-    return table(("sink", "rows", "tokens ~", "trained ~", "dropped", ""), rows, right=(2, 3, 4))
+    """One line a sink; below it what its own rules took out."""
+    rows = [_sink_row(name, sink) for name, sink in sinks.items()]
+    head, *lines = table(("sink", "rows", "tokens ~", "trained ~", "dropped"), rows, right=(2, 3, 4)).split("\n")
+    told = [head]
+    for line, sink in zip(lines, sinks.values(), strict=True):
+        lost = [f"{rule} {count(n)}" for part in ("dropped", "rejected") for rule, n in sink[part].items() if n]
+        told += [line, *([wrapped(f"dropped: {', '.join(lost)}", "      ")] if lost else [])]
+    return "\n".join(told)
 
 
-def _why_lost(sink: Mapping[str, Any]) -> str:
-    return ", ".join(f"{count(n)} {rule}" for part in ("dropped", "rejected") for rule, n in sink[part].items() if n)
+def _sink_row(name: str, sink: Mapping[str, Any]) -> tuple[str, ...]:
+    split = " + ".join(f"{count(n)} {part}" for part, n in sink["rows"].items()) or "0"
+    lost = sum(sink["dropped"].values()) + sum(sink["rejected"].values())
+    return name, split, count(sink["tokens"] or None), count(sink["trained_tokens"] or None), count(lost)
 
 
 def _expectations(manifest: Mapping[str, Any]) -> str:
