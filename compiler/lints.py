@@ -32,7 +32,7 @@ def loss_is_null(core: Core) -> bool:
     """Whether a predicate about an assistant turn is null on every one."""
     match core:
         case Const(value=None):
-            return True
+            return core.type is not Type.UNKNOWN
         case Column(level=Level.TURN, name="is_error" | "tool_name", via=""):
             return True
         case Apply(function="and" | "or", args=args):
