@@ -30,7 +30,7 @@ def _(operation: plan.TurnsFilter, state: State, place: Place) -> State:
         gone = ~true if operation.verb == "keep" else true
         turns = frames.turns.with_columns(gone=gone)
         turns = _repaired(turns) if operation.repair else _unharmed(turns, frames, place)
-        edited += _log_dropped(turns, frames, place)
+        edited += _log_dropped(turns, frames, place) + _log_fewer_calls(turns, frames, place)
         files[part] = _write(turns.filter(~pl.col("gone")), place, part)
     after = state.edited(Turns(tuple(files)))
     place.count(state, after, edited=edited)
@@ -107,6 +107,16 @@ def _log_dropped(turns: pl.DataFrame, frames: Frames, place: Place) -> int:
         frames.runs["id"].gather(gone["run"]), "dropped", turn=gone["turn"], reason=place.step.because, n=1, **place.common()
     )
     return gone.height
+
+
+def _log_fewer_calls(turns: pl.DataFrame, frames: Frames, place: Place) -> int:
+    """Turns that stay and lost a call with its result."""
+    lost = frames.turns["calls"].list.len().cast(pl.Int64) - turns["calls"].list.len().cast(pl.Int64)
+    fewer = turns.select("run", "turn", "gone", lost=lost).filter((pl.col("lost") > 0) & ~pl.col("gone"))
+    place.ledger.add(
+        frames.runs["id"].gather(fewer["run"]), "edited", turn=fewer["turn"], reason=place.step.because, key="calls", n=fewer["lost"], **place.common()
+    )
+    return fewer.height
 
 
 def _write(turns: pl.DataFrame, place: Place, part: int) -> Path:
