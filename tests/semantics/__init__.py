@@ -1,0 +1,1 @@
+"""Whether the engine means what semantics.md says."""
