@@ -48,7 +48,7 @@ def write(place: Place, target: plan.Memory) -> Written:
         for _, row in buckets:
             files.add("memory", row)
     settings = {
-        "files": {"memory": "memory.parquet"},
+        "files": trainer.files(files.names),
         "retrieve": {"method": target.method, "top": target.top},
         "tokens": trainer.Setting("estimate", "n_tokens is UTF-8 bytes / 4: no tokenizer is named."),
         "columns": trainer.about(COLUMNS),

@@ -224,7 +224,7 @@ def _written(sink: _Sink, found: Sequence[pairs.Pair], names: tuple[str, ...]) -
     )
 
 
-def _settings(place: Place, target: plan.Preference, files: dict[str, str]) -> dict[str, trainer.Setting | Any]:
+def _settings(place: Place, target: plan.Preference, files: trainer.Setting) -> dict[str, trainer.Setting | Any]:
     return {
         "trainer": "trl.DPOTrainer",
         "format": target.format,

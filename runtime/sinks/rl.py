@@ -116,7 +116,7 @@ def prompt_of(messages: Sequence[m.Message], pick: str) -> list[m.Message]:
 _NO_GROUP = "The spec gives no `group`: TRL's own number."
 
 
-def _settings(place: Place, target: plan.Rl, files: dict[str, str]) -> dict[str, trainer.Setting | Any]:
+def _settings(place: Place, target: plan.Rl, files: trainer.Setting) -> dict[str, trainer.Setting | Any]:
     ordered = "The spec sorts the rows (`sort by`): no shuffling." if place.sorted else "Prompts may come in any order."
     return {
         "trainer": "trl.GRPOTrainer",

@@ -157,6 +157,7 @@ def _row(sink: _Sink, run: dict[str, Any], shown: list[m.Message], weights: Sequ
     if odd is not None:
         sink.fractional.append((position, id_, *odd))
     account.cut[id_] = len(shown) - len(used)
+    sink.masks.reasoning |= any(message.reasoning for message in used)
     sink.masks.see([mark for message, mark in zip(used, marked, strict=True) if message.role == "assistant"])
     record = _record(sink, run, list(zip(used, marked, strict=True)), n_tokens)
     sink.buckets.add(position, record | {"tools": tools})

@@ -24,6 +24,7 @@ class Masks:
 
     all_whole: bool = True  # every assistant message is trained, with all that it shows
     parts: bool = False  # somewhere only a part of a message is trained
+    reasoning: bool = False  # some message shows reasoning
 
     def see(self, marked: Sequence[Trained]) -> None:
         """The assistant messages of one row."""
@@ -57,12 +58,15 @@ _ABOUT_OPENAI: dict[bool, str] = {
     False: 'Assistant messages with "weight": 0 are not trained, all others are.',
     True: "Parts of messages are left out. A weight is about a whole message, so they would be trained too.",
 }
+_EXACT = "Whether the arguments below train exactly what `trained` says."
+_REASONING = """
+Rows show reasoning: the template must show it in every turn (Qwen3's own leaves out that of earlier turns)."""
 _NO_FIT = "TRL cuts rows at 1024 tokens unless told."
 _FIT = "From `fit`, which counted estimated tokens: TRL cuts a row that has more by its tokenizer."
 
 
 def settings(
-    target: plan.Sft, masks: Masks, files: dict[str, str], columns: tuple[Col, ...], *, in_order: bool
+    target: plan.Sft, masks: Masks, files: trainer.Setting, columns: tuple[Col, ...], *, in_order: bool
 ) -> dict[str, trainer.Setting | Any]:
     """The entries of trainer.yaml."""
     mask = masks.kind(target)
@@ -72,7 +76,7 @@ def settings(
         "format": target.format,
         "files": files,
         "mask": trainer.Setting(mask, _about(mask, target)),
-        "exact": trainer.Setting(exact, "Whether the arguments below train exactly what `trained` says."),
+        "exact": trainer.Setting(exact, _EXACT + (_REASONING if masks.reasoning else "")),
         "tokens": trainer.Setting("estimate", "n_tokens and n_trained are UTF-8 bytes / 4: no tokenizer is named."),
         "template_digest": None,
     }

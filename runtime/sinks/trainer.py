@@ -49,9 +49,13 @@ def about(columns: tuple[Col, ...]) -> Setting:
     return Setting({c.name: c.about for c in columns}, "What each column holds.")
 
 
-def files(names: tuple[str, ...]) -> dict[str, str]:
+def files(names: tuple[str, ...]) -> Setting:
     """split → its parquet file."""
-    return {name.removesuffix(".parquet"): name for name in names if name.endswith(".parquet")}
+    return Setting(
+        {name.removesuffix(".parquet"): name for name in names if name.endswith(".parquet")},
+        "The .jsonl files hold the same rows. `datasets` guesses their types from the first 10 MB: where a column is\n"
+        "null that long, give it `features=` of the parquet file.",
+    )
 
 
 def order(in_order: bool) -> dict[str, Setting | Any]:

@@ -81,6 +81,26 @@ def test_the_difference_must_be_the_assistants(made: Make) -> None:
     assert reasons(made([good, bad], body())) == {"prompts_differ"}
 
 
+def test_a_continuation_starts_with_the_first_of_several_assistant_messages(made: Make) -> None:
+    good, bad = attempt(True, says("Well"), says("Paris")), attempt(False, says("Well"), says("Rome"))
+    [row] = made([good, bad], body()).rows("preference")
+    assert row["prompt"][-1]["role"] == "tool"
+    assert contents(row["chosen"]) == ["Well", "Paris"]
+
+
+def test_which_call_a_result_answers_counts(made: Make) -> None:
+    asked = [user("Both"), calls(("a", "f", {}), ("b", "f", {}))]
+    good = run("1", *asked, result("a"), result("b"), says("x"), success=True)
+    bad = run("1", *asked, result("b"), result("a"), says("y"), success=False)
+    assert reasons(made([good, bad], body())) == {"prompts_differ"}
+
+
+def test_a_length_ratio_may_be_reached(made: Make) -> None:
+    records = [attempt(True, says("Rome")), attempt(False, says("Warszawa"))]
+    assert len(made(records, body("length ratio <= 2")).rows("preference")) == 1
+    assert reasons(made(records, body("length ratio <= 1.9"), name="b")) == {"length_ratio"}
+
+
 def test_neither_side_and_rejected(made: Make) -> None:
     records = [
         attempt(True, says("Paris")),

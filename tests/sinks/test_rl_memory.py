@@ -80,7 +80,12 @@ def test_memory_takes_training_tasks_only(made: Make) -> None:
 
 
 def test_memory_needs_key_and_value(made: Make) -> None:
-    records = [run("1", says("no question")), run("2", user("no answer"), says(" ")), run("3", user("a"), says("b"))]
+    records = [
+        run("1", says("no question")),
+        run("2", user("no answer"), says(" ")),
+        run("3", user("a"), says("b")),
+        run("4", user("\n"), says("b")),
+    ]
     got = made(records, "emit memory { key task_text value final_answer }")
-    assert got.written["memory"].dropped == {"null_key": 1, "null_value": 1}
+    assert got.written["memory"].dropped == {"null_key": 2, "null_value": 1}
     assert [row["n_tokens"] for row in got.rows("memory", "memory")] == [2]

@@ -6,7 +6,10 @@ import polars as pl
 import pytest
 from ruamel.yaml import YAML
 
+from curatec.compiler import plan
+from curatec.compiler.frames import Frames
 from curatec.dsl.diagnostics import CuratecError
+from curatec.runtime.sinks import sft
 
 from .conftest import TOOLS, Made, Make, calls, result, run, says, system, trained_texts, user
 
@@ -75,6 +78,8 @@ def test_a_row_ends_with_its_last_trained_message(made: Make) -> None:
     assert [m["role"] for m in row["messages"]] == ["system", "user", "assistant"]
     edited = got.ledger("sft").filter(pl.col("action") == "edited")
     assert edited.select("reason", "n").rows() == [("after_last_trained", 3)]
+    uncut = made([run("1", user("a"), says("b"))], "emit sft { loss on assistant }", name="b")
+    assert uncut.ledger("sft")["action"].to_list() == ["kept"]
 
 
 def test_masked_messages_say_so(made: Make) -> None:
@@ -95,6 +100,15 @@ def test_a_null_predicate_is_false(made: Make) -> None:
 def test_source_weight_counts(made: Make) -> None:
     record = run("1", user("a"), says("demo", weight=0), user("b"), says("real"))
     assert made([record], "emit sft { loss on assistant }").rows("sft")[0]["weights"] == [0, 0, 0, 1]
+
+
+def test_copied_context_is_not_trained() -> None:
+    turns = [(0, "assistant", 1.0, True, False), (1, "assistant", 1.0, False, False), (2, "user", 1.0, False, False)]
+    schema = {"turn": pl.Int32, "role": pl.String, "loss_weight": pl.Float32}
+    schema |= {"copied_context": pl.Boolean, "edited": pl.Boolean}
+    frame = pl.DataFrame(turns, schema=schema, orient="row").with_columns(row=pl.lit(0, dtype=pl.UInt32))
+    frames = Frames(pl.DataFrame({"row": [0]}, schema={"row": pl.UInt32}), frame)
+    assert sft.turn_weights(frames, plan.Loss()) == [0.0, 1.0, 0.0]
 
 
 def test_an_edited_turn_is_context_unless_asked_for(made: Make) -> None:

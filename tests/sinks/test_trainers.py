@@ -113,6 +113,21 @@ def test_both_readers_give_the_same_rows(made: Make) -> None:
         assert set(parquet[0][column][1]) == {"role", "content"}
 
 
+def test_features_of_the_parquet_file_serve_the_lines(made: Make) -> None:
+    """Types are guessed from the first 10 MB of lines; a column that is null there needs them given."""
+    from datasets import load_dataset
+    from datasets.exceptions import DatasetGenerationError
+
+    bare = [run(f"a{i}", user("x" * 200_000), says("b")) for i in range(60)]
+    got = made([*bare, run("b", user("a"), says("b"), tools=TOOLS, license="MIT")], "emit sft { loss on assistant }")
+    with pytest.raises(DatasetGenerationError):
+        loaded(got, "sft", "json")
+    parquet = loaded(got, "sft")
+    path = str(got.out / "sft" / "train.jsonl")
+    lines = load_dataset("json", data_files=path, split="train", features=parquet.features)
+    assert list(lines) == list(parquet)
+
+
 def trained_by(trainer: Any, names: Any) -> list[str]:
     """The text of each row that has a label."""
     found = []
