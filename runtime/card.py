@@ -75,9 +75,9 @@ def front_matter(summary: Mapping[str, Any]) -> dict[str, Any]:
 def license_of(summary: Mapping[str, Any]) -> dict[str, Any]:
     """One licence of all sources by its Hub identifier; else `other`, with all of them in its name."""
     listed = [given["licenses"] for given in summary["inputs"].values()]
-    known = sorted({name for names in listed for name in names})
-    if len(known) == 1 and all(listed) and known[0].lower() in _HUB:
-        return {"license": _HUB[known[0].lower()]}
+    known = sorted({_HUB.get(name.lower(), name) for names in listed for name in names})
+    if len(known) == 1 and all(listed) and known[0] in _LICENSES:
+        return {"license": known[0]}
     names = [*known, *(["unknown"] if not all(listed) or not listed else [])]
     return {"license": "other", "license_name": "-and-".join(_slug(name) for name in names)}
 
