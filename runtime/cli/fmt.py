@@ -36,7 +36,7 @@ def command(files: tuple[str, ...], only_check: bool, as_diff: bool, as_json: bo
     """Lay out specs in the one style, in place; comments stay where they are and no meaning changes.
 
     A FILE may be a folder (all .curate files below it), or `-`: standard input, formatted to standard output.
-    JSON: {"files": [{"file", "changed", "written"}], "diagnostics": [...]}.
+    JSON: {"files": [{"file", "changed", "written"}], "diagnostics": [...]}; of standard input also "text".
     """
     from curatec.dsl.diagnostics import to_json
 
@@ -50,15 +50,20 @@ def command(files: tuple[str, ...], only_check: bool, as_diff: bool, as_json: bo
             if file.name != "-":
                 _replace(Path(file.name), file.formatted.text)
     if as_json:
-        told = [
-            {"file": f.name, "changed": f.formatted.changed, "written": f.formatted.changed and not dry} for f in done
-        ]
+        told = [_told(file, dry) for file in done]
         say_json({"files": told, "diagnostics": [to_json(d) for d in problems]})
     else:
         show_diagnostics(problems)
         _print(done, only_check=only_check, as_diff=as_diff)
     wrong = any(d.severity == "error" for d in problems)
     return 1 if wrong or (dry and changed) else 0
+
+
+def _told(file: _File, dry: bool) -> dict[str, object]:
+    facts = {"file": file.name, "changed": file.formatted.changed}
+    if file.name == "-":
+        return facts | {"written": False, "text": file.formatted.text}
+    return facts | {"written": file.formatted.changed and not dry}
 
 
 def _print(done: list[_File], *, only_check: bool, as_diff: bool) -> None:

@@ -1,0 +1,198 @@
+"""Commands on specs and raw files: check, fmt, plan, explain, inspect, init; help; streams."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import SPEC, Place, corpus, write_lines
+
+COMMANDS = ("compile", "check", "fmt", "plan", "explain", "why", "show", "verify", "inspect", "init", "try")
+UGLY = "curate 1\nsource a{path \"a.jsonl\"} # mine\nstrategy s{from a emit sft{loss on assistant}}\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_needs_no_data_library(place: Place, command: str) -> None:
+    import subprocess
+    import sys
+
+    code = f"import sys; sys.argv = ['curatec', {command!r}, '--help']\nfrom curatec.runtime.cli.app import run\ncode = run(sys.argv[1:])\n"
+    code += "heavy = {'polars', 'pyarrow', 'lark', 'pydantic', 'rich'} & set(sys.modules)\nassert code == 0 and not heavy, heavy\n"
+    done = subprocess.run([sys.executable, "-c", code], cwd=place.root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"curatec {command}" in done.stdout and "JSON:" in done.stdout
+
+
+def test_group_help_and_version(place: Place) -> None:
+    ran = place("--help")
+    assert all(command in ran.out for command in COMMANDS) and "130 interrupted" in ran.out
+    assert place("--version").out.startswith("curatec ")
+
+
+# ---- check ----
+
+
+def test_check_says_effects(place: Place) -> None:
+    ran = place("check", "small.curate")
+    assert "no errors" in ran.out and "runs: runs/*" in ran.out and "no model call" in ran.out
+    data = place("check", "small.curate", "--json").json
+    assert data["specs"][0]["ok"] and data["specs"][0]["effects"]["beyond"] == []
+
+
+def test_check_tells_every_error_of_every_file(place: Place) -> None:
+    (place.root / "a.curate").write_text(SPEC.replace("success", "sucess").replace("task,", "tusk,"), encoding="utf-8")
+    (place.root / "b.curate").write_text("curate 1\nsorce x {}\n", encoding="utf-8")
+    ran = place("check", "a.curate", "b.curate", "small.curate", "nothing.curate", code=1)
+    assert ran.err.count("error[") >= 4 and "b.curate:2" in ran.err and "small.curate: no errors" in ran.out
+    data = place("check", "a.curate", "b.curate", "--json", code=1).json
+    assert len(data["diagnostics"]) >= 3 and not data["specs"][0]["ok"]
+
+
+# ---- fmt ----
+
+
+def test_fmt_writes_in_place_and_keeps_the_mode(place: Place) -> None:
+    folder = place.root / "specs"
+    folder.mkdir()
+    for name in ("a.curate", "b.curate"):
+        (folder / name).write_text(UGLY, encoding="utf-8")
+    os.chmod(folder / "a.curate", 0o640)
+    (folder / "link.curate").symlink_to("b.curate")
+    ran = place("fmt", "specs", "small.curate")
+    assert "formatted specs/a.curate" in ran.out and stat.S_IMODE((folder / "a.curate").stat().st_mode) == 0o640
+    assert (folder / "link.curate").is_symlink() and "# mine" in (folder / "b.curate").read_text()
+    assert sorted(p.name for p in folder.iterdir()) == ["a.curate", "b.curate", "link.curate"]
+    assert place("fmt", "--check", "specs").out == ""
+
+
+def test_fmt_check_diff_and_stdin_write_nothing(place: Place) -> None:
+    (place.root / "u.curate").write_text(UGLY, encoding="utf-8")
+    assert "would change u.curate" in place("fmt", "--check", "u.curate", code=1).out
+    assert "+++ b/u.curate" in place("fmt", "--diff", "u.curate", code=1).out
+    assert (place.root / "u.curate").read_text() == UGLY
+    formatted = place("fmt", "-", given=UGLY).out
+    assert formatted.startswith("curate 1\n\nsource a {") and place("fmt", "-", given=formatted).out == formatted
+    assert place("fmt", "-", "--json", given=UGLY).json["files"][0]["text"] == formatted
+
+
+def test_fmt_leaves_what_it_cannot_read(place: Place) -> None:
+    (place.root / "w.curate").write_text("curate 1\nstrategy {", encoding="utf-8")
+    ran = place("fmt", "w.curate", "small.curate", "nothing.curate", code=1)
+    assert "w.curate" in ran.err and "nothing.curate" in ran.err
+    assert (place.root / "w.curate").read_text() == "curate 1\nstrategy {"
+
+
+# ---- plan ----
+
+
+def test_plan_right_after_compile_has_no_changes(place: Place) -> None:
+    first = place("plan", "small.curate", "-o", "out")
+    assert "not there yet" in first.out and "24" in first.out
+    place("compile", "small.curate", "-o", "out", "-q")
+    assert place("plan", "small.curate", "-o", "out").out.startswith("no changes")
+    assert place("plan", "small.curate", "-o", "out", "--json").json["changes"] is False
+
+
+def test_plan_says_what_changed_and_why(place: Place) -> None:
+    place("compile", "small.curate", "-o", "out", "-q")
+    spec = place.root / "small.curate"
+    spec.write_text(SPEC.replace("limit 2", "limit 1").replace("crash:", "crashed:"), encoding="utf-8")
+    data = place("plan", "small.curate", "-o", "out", "--json").json
+    states = {(s["branch"], s["name"]): s["state"] for s in data["steps"]}
+    assert states[None, "crashed"] == "same" and states["sft", "few"] == "changed" and states["sft", "winners"] == "same"
+    assert {s["name"]: s["state"] for s in data["sinks"]} == {"sft": "after", "memory": "same"}
+    spec.write_text(SPEC.replace("# ", "").replace("harness noise", "noise"), encoding="utf-8")
+    assert "change no row" in place("plan", "small.curate", "-o", "out").out.replace("\n  ", " ")
+    spec.write_text(SPEC, encoding="utf-8")
+    write_lines(place.root / "runs" / "b.jsonl", corpus(7)[-4:])
+    ran = place("plan", "small.curate", "-o", "out")
+    assert "changed: +4 runs" in ran.out and "runs again" in ran.out
+    (place.root / "runs" / "b.jsonl").unlink()
+    (place.root / "out" / "README.md").write_text("x")
+    assert "README.md" in place("plan", "small.curate", "-o", "out").out
+
+
+def test_a_new_name_of_a_file_changes_nothing(place: Place) -> None:
+    place("compile", "small.curate", "-o", "out", "-q")
+    (place.root / "runs" / "a.jsonl").rename(place.root / "runs" / "b.jsonl")
+    assert place("plan", "small.curate", "-o", "out").out.startswith("no changes")
+
+
+# ---- explain ----
+
+
+def test_explain_code(place: Place) -> None:
+    assert place("explain", "c0104").out.startswith("## C0104")
+    assert "C0625" in place("explain", "C9999", code=1).err
+    assert place("explain", "C0104", "--json").json["code"] == "C0104"
+
+
+def test_explain_spec_fills_in_names_and_says_where_turns_are_read(place: Place) -> None:
+    ran = place("explain", "small.curate")
+    assert "limit 2 per task order by reward desc" in ran.out and "measures" in ran.out
+    assert "reads all turns that are left, writes them again" in ran.out
+    data = place("explain", "small.curate", "--json").json
+    once = next(s for b in data["branches"] for s in b["steps"] if s["label"] == "once")
+    assert once["reads_turns"] and once["measures"]
+
+
+# ---- inspect and init ----
+
+
+def test_inspect_counts(place: Place) -> None:
+    data = place("inspect", "runs", "--json").json
+    assert data["runs"] == 24 and data["formats"] == {"openai": 24} and data["rejected"] == 1 and data["tasks"] == 6
+    assert data["tools"] == {"look": 30} and any("error when" in hint for hint in data["hints"])
+    ran = place("inspect", "runs/*.jsonl")
+    assert "24 runs in 1 files" in ran.out and "hints" in ran.out
+    assert "C0603" in place("inspect", "nothing.jsonl", code=1).err
+
+
+def test_init_compiles_as_it_is(place: Place) -> None:
+    place("init", "fresh")
+    place("check", "fresh/curation.curate")
+    ran = place("compile", "fresh/curation.curate", "-o", "o", "--json")
+    assert ran.json["sinks"]["sft"]["rows"]["train"] and place("verify", "o").code == 0
+    assert place("fmt", "--check", "fresh/curation.curate").code == 0
+    assert "C0626" in place("init", "fresh", code=1).err
+
+
+def test_init_from_runs(place: Place) -> None:
+    place("init", "mine", "--from", "runs")
+    text = (place.root / "mine" / "curation.curate").read_text(encoding="utf-8")
+    assert 'path "../runs"' in text and "error when content ~" in text and "winners: keep where success" in text
+    data = place("compile", "mine/curation.curate", "-o", "o", "--json", "--allow-path", "runs").json
+    assert sum(data["sinks"]["sft"]["rows"].values())
+
+
+# ---- streams ----
+
+
+def test_plain_encodings(finished: Place) -> None:
+    for environment in ({"PYTHONIOENCODING": "ascii"}, {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
+        ran = finished("show", "out", "t1.1", **environment)
+        assert ran.out.isascii() and "[[well 1]]" in ran.out
+        assert finished("why", "out", "t1.1", **environment).out.isascii()
+        assert json.loads(finished("show", "out", "--json", **environment).out)
+
+
+def test_unusual_names_of_files(place: Place) -> None:
+    odd = os.fsdecode("r\u00e4t\u2192".encode() + b"\xff.curate")
+    (place.root / odd).write_text(SPEC.replace("success", "sucess"), encoding="utf-8")
+    assert "error[" in place("check", odd, code=1).err
+    assert place("check", odd, "--json", code=1).json["diagnostics"]
+
+
+def test_a_fault_of_curatec_is_told_in_two_lines(place: Place, tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    code = "from curatec.runtime.cli import guard\nguard.prepare()\nraise SystemExit(guard.guarded(lambda: [][0], as_json=False))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ | {"TMPDIR": str(tmp_path)})
+    assert done.returncode == 1 and "C0999" in done.stderr and "Traceback" not in done.stderr
+    [saved] = tmp_path.glob("curatec-error-*.txt")
+    assert str(saved) in done.stderr and "IndexError" in saved.read_text()
