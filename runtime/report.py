@@ -73,6 +73,7 @@ def render(executed: Executed, written: Mapping[str, Written], summary: Mapping[
         loaded=executed.loaded.state.rows.height,
         branches=found,
         sinks=[branch for branch in found if branch.written is not None],
+        head=report_measures.HEAD,
         facts=_facts(executed, measured.shown),
         figures=list(_figures(measured)),
         sampled=report_measures.SAMPLE if measured.sampled else None,
@@ -87,12 +88,13 @@ def render(executed: Executed, written: Mapping[str, Written], summary: Mapping[
 
 def _facts(executed: Executed, shown: pl.DataFrame) -> dict[str, dict[str, Any]]:
     """What is said of each example: who it is, its first user text, and what the conditions of filters ask of it."""
-    rows = executed.start.rows.join(shown, on="id", how="semi").select(*SAID)
-    rows = rows.join(shown, on="id", how="left")
-    return {
-        row["id"]: {name: value for name, value in row.items() if name in SAID or value is not None}
-        for row in rows.iter_rows(named=True)
-    }
+    rows = executed.start.rows.join(shown, on="id", how="semi").select(*SAID).join(shown, on="id", how="left")
+    found = {row["id"]: row for row in rows.iter_rows(named=True)}
+    found = {id_: {k: v for k, v in row.items() if k in SAID or v is not None} for id_, row in found.items()}
+    later = [name for name in ("failure", *dict(executed.plan.derived)) if name in executed.shared.rows.columns]
+    for row in executed.shared.rows.join(shown, on="id", how="semi").select("id", *later).iter_rows(named=True):
+        found[row["id"]] |= row
+    return found
 
 
 def _figures(measured: Measured) -> Iterator[Figure]:

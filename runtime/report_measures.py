@@ -23,6 +23,8 @@ BINS = 18
 
 _COUNTED = ("turn_count", "tokens", "call_count")
 _TASK_TEXT = Column(Level.TRAJECTORY, "task_text", Type.TEXT)
+# No name of a spec has a space, so none is overwritten.
+HEAD = "first text"
 # One more than is shown, so that it can be said that something is missing.
 _HEAD = Apply("truncate", (_TASK_TEXT, Const(EXCERPT + 1, Type.INT)), Type.TEXT)
 _CORES: tuple[Core, ...] = (*(Column(Level.TRAJECTORY, name, Type.INT) for name in _COUNTED), _HEAD)
@@ -49,7 +51,7 @@ MEASURES = (
 @dataclass(frozen=True)
 class Measured:
     """`stages`: id and one column a measure, of `from` (key None) and of each sink. `shown`: the counted columns and
-    `head`, the first user text, of the runs that were asked for; without counts where a step edited the run."""
+    HEAD, the first user text, of the runs that were asked for; without counts where a step edited the run."""
 
     stages: Mapping[str | None, pl.DataFrame]
     sampled: bool
@@ -65,7 +67,7 @@ def measure(executed: Executed, stages: Mapping[str | None, pl.DataFrame], shown
     found: dict[str | None, pl.DataFrame] = {}
     for name, rows in drawn.items():
         now = base if name is None else _updated(base, executed, name, rows["id"], touched)
-        found[name] = rows.select("id", "reward").join(now.drop("head"), on="id", how="left", maintain_order="left")
+        found[name] = rows.select("id", "reward").join(now.drop(HEAD), on="id", how="left", maintain_order="left")
     edited = pl.col("id").is_in(touched["traj_id"].implode())
     examples = base.filter(pl.col("id").is_in(list(shown)))
     examples = examples.with_columns(pl.when(~edited).then(pl.col(name)).alias(name) for name in _COUNTED)
@@ -77,11 +79,11 @@ def _lowest(rows: pl.DataFrame, most: int) -> pl.DataFrame:
 
 
 def _measured(state: State, ids: pl.Series) -> pl.DataFrame:
-    """id, the counted columns and `head`, for those of the ids that the state has."""
+    """id, the counted columns and HEAD, for those of the ids that the state has."""
     kept = state.keep(state.rows["id"].is_in(ids.implode()))
     kept, values = kept.values(_CORES)
     # A state without rows has values without a type.
-    types = {**dict.fromkeys(_COUNTED, pl.Int64), "head": pl.String}
+    types = {**dict.fromkeys(_COUNTED, pl.Int64), HEAD: pl.String}
     return kept.rows.select("id").with_columns(
         v.cast(dtype).alias(name) for v, (name, dtype) in zip(values, types.items(), strict=True)
     )

@@ -228,6 +228,15 @@ def test_examples_are_runs_that_the_label_took(shop: Made) -> None:
         assert re.findall(r"<code>([0-9a-f]{12})</code> <span>", below) == [id_[:12] for id_ in ids[:3]]
 
 
+def test_an_example_says_what_the_condition_asked(shop: Made) -> None:
+    said = re.findall(r"<p class=\"what\">(.*?)</p>", shop.page, re.DOTALL)
+    said = [" ".join(re.sub("<[^>]*>", "", one).split()) for one in said]
+    lengths = [int(found[1]) for one in said if (found := re.fullmatch(r"dropped · turn_count (\d+)", one))]
+    assert len(lengths) == 3
+    assert not [n for n in lengths if 3 <= n <= 24]
+    assert [one for one in said if re.fullmatch(r"dropped · failure (null|\w+) · success (true|false|null)", one)]
+
+
 def test_lengths_in_a_sink_are_after_its_edits(tmp_path: Path) -> None:
     runs = [conversation(i, f"task {i}", "x" * 4_000) for i in range(6)]
     steps = 'turns set content = truncate(content, 40) where role == "tool"'
