@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from curatec.compiler import plan
@@ -137,13 +138,11 @@ def _source_paths(
             help_ = "move the files into the project, or pass `--allow-path DIR`"
             problem("C0411", "this path leaves the project", written.span, help_)
     if source.format is not None and source.format.name not in SOURCE_FORMATS:
-        known = ", ".join(f"`{name}`" for name in SOURCE_FORMATS)
-        problem(
-            "C0215",
-            f"no format is called `{source.format}`",
-            source.format.span,
-            *(did_you_mean(source.format.name, SOURCE_FORMATS) or (f"the formats are {known}",)),
-        )
+        known = (*SOURCE_FORMATS, *sorted(point.name for point in entry_points(group="curatec.formats")))
+        if source.format.name not in known:
+            listed = f"the formats are {', '.join(f'`{name}`' for name in known)}"
+            close = did_you_mean(source.format.name, known) or (listed,)
+            problem("C0215", f"no format is called `{source.format}`", source.format.span, *close)
 
 
 def stays(pattern: str, module: Module, program: Program, allowed: tuple[Path, ...]) -> bool:

@@ -126,6 +126,9 @@ def _augment(steps: StepChecker, s: ast.Augment) -> None:
             known = ", ".join(f"`{word}`" for word in words)
             help_ = did_you_mean(argument.name, words) or (f"it takes {known}",)
             steps.error("C0304", f"`{name}` has no argument `{argument.name}`", argument.span, *help_)
+    if name.name == "rebind" and steps.place == "rl":
+        way_out = "a copy's task is not verified again; put it into `emit sft`"
+        steps.error("C0409", "`augment rebind` does not stand in `emit rl`", name.span, way_out)
     if steps.decomposed and name.name in ("recover", "rebind"):
         steps.error("C0406", f"`augment {name}` cannot follow `decompose`", steps.verb(s), "put it before")
 

@@ -55,11 +55,18 @@ TRAJECTORY = _table(
     Field("call_count", Type.INT, "tool calls", "content"),
     Field("error_count", Type.INT, "tool turns with `is_error`", "content"),
     Field("tokens", Type.INT, "an estimate without `render`: UTF-8 bytes / 4, each turn rounded up", "content"),
-    Field("trained_tokens", Type.INT, "tokens of assistant turns that carry loss; an estimate as `tokens` is", "content"),
+    Field(
+        "trained_tokens", Type.INT, "tokens of assistant turns that carry loss; an estimate as `tokens` is", "content"
+    ),
     Field("text", Type.TEXT, "content of all turns but `system` and `event`, joined by a line end", "content"),
     Field("task_text", Type.TEXT, "content of the first user turn", "content"),
     Field("final_answer", Type.TEXT, "content of the last assistant turn that has any", "content"),
-    Field("calls_text", Type.TEXT, "all calls in order, one a line, arguments in canonical form; null without any", "content"),
+    Field(
+        "calls_text",
+        Type.TEXT,
+        "all calls in order, one a line, arguments in canonical form; null without any",
+        "content",
+    ),
     Field("tool_names", Type.TEXTS, "names of the tools called, sorted, distinct", "content"),
     Field("failure", Type.TEXT, "name of the first failure family that holds; set by `tag failure`", "later"),
 )
@@ -79,7 +86,7 @@ TURN = _table(
 
 CALL = _table(
     Field("name", Type.TEXT, "the tool's name"),
-    Field("args", Type.JSON, "arguments: `args.x.y`, `args[\"x-y\"]`, `args.x[0]`"),
+    Field("args", Type.JSON, 'arguments: `args.x.y`, `args["x-y"]`, `args.x[0]`'),
     Field("result", Type.TEXT, "content of the tool turn that answers; null where none does"),
     Field("is_error", Type.BOOL, "of the tool turn that answers"),
 )

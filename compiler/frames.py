@@ -180,8 +180,10 @@ class Frames:
         return pl.col(name)
 
     def _json_state(self, core: Apply, level: Level, leaves: dict[Core, str]) -> pl.Expr | None:
-        """`meta.x is null`, `args.list is empty`: asked of the kind, since objects and lists have no text. `as int` too:
-        a number that is whole reads as one, however it is written."""
+        """`meta.x is null`, `args.list is empty`: asked of the kind, since objects and lists have no text.
+
+        `as int` too: a number that is whole reads as one, however it is written.
+        """
         if core.function not in ("is_null", "is_empty", "as_int"):
             return None
         argument = core.args[0]
@@ -328,7 +330,10 @@ def literal(core: Const) -> pl.Expr:
     if core.type is Type.TIME:
         return pl.lit(datetime.fromisoformat(str(core.value)), dtype=DTYPES[Type.TIME])
     if core.type is Type.TEXTS:
-        return pl.lit(pl.Series([list(cast("tuple[str, ...]", core.value))], dtype=DTYPES[Type.TEXTS]).first(), dtype=DTYPES[Type.TEXTS])
+        return pl.lit(
+            pl.Series([list(cast("tuple[str, ...]", core.value))], dtype=DTYPES[Type.TEXTS]).first(),
+            dtype=DTYPES[Type.TEXTS],
+        )
     return pl.lit(core.value, dtype=DTYPES[core.type])
 
 
@@ -336,7 +341,11 @@ def read_path(text: pl.Expr, kind: pl.Expr, type_: Type) -> pl.Expr:
     """An extracted JSON value as its use reads it (semantics 22)."""
     if type_.is_number:
         number = json_path.as_number(text, kind)
-        return number if type_ is Type.FLOAT else pl.when(number == number.floor()).then(number).cast(pl.Int64, strict=False)
+        return (
+            number
+            if type_ is Type.FLOAT
+            else pl.when(number == number.floor()).then(number).cast(pl.Int64, strict=False)
+        )
     if type_ is Type.BOOL:
         return pl.when(kind == "bool").then(text == "true")
     return text

@@ -115,7 +115,9 @@ def attribute(checker: ExprChecker, expr: ast.Attribute) -> Core:
         if base.name not in (*known(checker.scope), *RESERVED) and not in_reach(checker.scope, base.name):
             return _unknown_field(checker, checker.scope.level, base.name, base.span, bases(checker.scope))
     if isinstance(base, ast.Quantifier) and base.quantifier in ("first", "last"):
-        return checker.quantifier(base, lambda inner: _picked(inner, ast.Reference.make(name=name, span=expr.name.span)))
+        return checker.quantifier(
+            base, lambda inner: _picked(inner, ast.Reference.make(name=name, span=expr.name.span))
+        )
     core = checker.check(base)
     match core:
         case Column(type=Type.JSON) | Path(type=Type.JSON):

@@ -121,11 +121,11 @@ def _extreme(pick: Callable[[pl.Expr, pl.Expr], pl.Expr], a: Args, types: Types)
 
 
 def least(a: Args, _: Options, types: Types) -> pl.Expr:
-    return _extreme(lambda x, y: pl.min_horizontal(x, y), a, types)
+    return _extreme(pl.min_horizontal, a, types)
 
 
 def greatest(a: Args, _: Options, types: Types) -> pl.Expr:
-    return _extreme(lambda x, y: pl.max_horizontal(x, y), a, types)
+    return _extreme(pl.max_horizontal, a, types)
 
 
 # ---- text ----
