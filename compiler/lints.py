@@ -21,8 +21,6 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "error_count": (0.0, math.inf),
     "tokens": (0.0, math.inf),
     "trained_tokens": (0.0, math.inf),
-    "duration": (0.0, math.inf),
-    "depth": (0.0, math.inf),
     "index": (0.0, math.inf),
 }
 OUTCOME_FIELDS = {"reward", "success", "outcome", "pass_rate", "spread", "failure"}
@@ -102,13 +100,13 @@ def _bound(part: Core) -> tuple[Core, str, float] | None:
             args=(Column() | Quantifier(kind="count") as column, Const(value=int() | float() as value)),
         ):
             if op in _MIRROR and column.type.is_number and not isinstance(value, bool):
-                return column, op, float(value)
+                return column, op, value
         case Apply(
             function=op,
             args=(Const(value=int() | float() as value), Column() | Quantifier(kind="count") as column),
         ):
             if op in _MIRROR and column.type.is_number and not isinstance(value, bool):
-                return column, _MIRROR[op], float(value)
+                return column, _MIRROR[op], value
     return None
 
 
@@ -129,7 +127,7 @@ def _narrow(ranges: dict[Core, tuple[float, bool, float, bool]], column: Core, o
 
 def _start(column: Core) -> tuple[float, bool, float, bool]:
     if isinstance(column, Quantifier):
-        return 0.0, True, math.inf, True
+        return (0.0 if column.kind == "count" else -math.inf), True, math.inf, True
     assert isinstance(column, Column)
     low, high = BOUNDS.get(column.name, (-math.inf, math.inf))
     return low, True, high, True
