@@ -130,7 +130,8 @@ def compile_spec(request: Request, watch: Watch | None = None) -> Compiled:
     found = checked(request)
     whole = chosen_plan(found, request)
     out = request.out or default_out(request.spec, whole.strategy)
-    with told(), cache_for(request) as cache, staging(out) as stage:
+    target = out.resolve() if out.is_symlink() else out  # a link stays a link
+    with told(), cache_for(request) as cache, staging(target) as stage:
         watch.phase("reading")
         inputs = read_inputs(whole.corpora, found.program.project, request.allowed, cache, watch.reading)
         scratch, made = stage / "scratch", stage / "out"
@@ -161,7 +162,7 @@ def compile_spec(request: Request, watch: Watch | None = None) -> Compiled:
         (made / "report.html").write_text(report.render(executed, written, summary), encoding="utf-8")
         manifest.seal(summary, made, started)
         manifest.write(summary, made / MANIFEST)
-        publish(made, out)
+        publish(made, target)
     return Compiled(out, summary, tuple(lints))
 
 

@@ -109,6 +109,9 @@ def _alive(process: int) -> bool:
 
 def _refuse_foreign(out: Path) -> None:
     """A directory with something else in it is not ours to replace."""
+    if Path.cwd().is_relative_to(out.resolve()):
+        help_ = "it is replaced as a whole: go to another folder first, or name a new one with `-o`"
+        raise CuratecError.of("C0612", f"`{out}` is the folder that you are in", help=help_, place=str(out))
     if out.is_file():
         raise CuratecError.of("C0612", f"`{out}` is a file", help="choose another place with `-o`", place=str(out))
     if out.is_dir() and any(out.iterdir()) and not (out / MANIFEST).exists():

@@ -98,7 +98,10 @@ def _tell_unused(memory: str | None, trust: bool) -> None:
 
 
 def compiling(request: Request, *, shown: bool, dry_run: bool = False) -> Compiled:
-    """Compile with progress on a terminal. With `dry_run` the output is made elsewhere and thrown away."""
+    """Compile with progress on a terminal. With `dry_run` the output is made elsewhere and thrown away.
+
+    Raises CuratecError, and Interrupted with what became of the output.
+    """
     import tempfile
     from contextlib import nullcontext
     from dataclasses import replace
@@ -113,8 +116,8 @@ def compiling(request: Request, *, shown: bool, dry_run: bool = False) -> Compil
             asked = request if folder is None else replace(request, out=Path(folder) / "out")
             return compile_spec(asked, watch)
     except KeyboardInterrupt:
-        out = request.out if request.out is not None else "the output"
-        raise Interrupted(f"interrupted; {out} is as it was") from None
+        kept = f"{request.out or 'the output'} is as it was"
+        raise Interrupted(f"interrupted; {'nothing is kept' if dry_run or request.trial else kept}") from None
 
 
 def as_data(compiled: Compiled, *, published: bool) -> dict[str, object]:

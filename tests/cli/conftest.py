@@ -78,7 +78,11 @@ def write_lines(path: Path, records: list[dict[str, Any]], broken: str = "") -> 
 
 def digests(out: Path) -> dict[str, str]:
     """Every file below a folder with a digest of its bytes."""
-    return {p.relative_to(out).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(out.rglob("*")) if p.is_file()}
+    return {
+        p.relative_to(out).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest()
+        for p in sorted(out.rglob("*"))
+        if p.is_file()
+    }
 
 
 def strays(folder: Path) -> list[str]:
@@ -108,7 +112,9 @@ class Place:
         kept = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR", "PYTHONIOENCODING")}
         return kept | {"CURATEC_CACHE_DIR": str(self.root / ".cache"), "POLARS_MAX_THREADS": "2"}
 
-    def __call__(self, *arguments: str | Path, code: int | None = 0, given: str | None = None, **environment: str) -> Ran:
+    def __call__(
+        self, *arguments: str | Path, code: int | None = 0, given: str | None = None, **environment: str
+    ) -> Ran:
         """Runs `curatec …` here and asserts its exit code, and that no traceback is shown."""
         done = subprocess.run(
             [*CURATEC, *map(str, arguments)], cwd=self.root, env=self.environment | environment, input=given,
@@ -142,5 +148,3 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Place:
     made = Place(root)
     made("compile", "small.curate", "-o", "out", "-q")
     return made
-
-

@@ -14,8 +14,12 @@ def test_compile_writes_an_output_and_says_so(place: Place) -> None:
     ran = place("compile", "small.curate", "-o", "out")
     manifest = json.loads((place.root / "out" / "manifest.json").read_text())
     assert manifest["strategy"] == "small"
-    assert {"sft", "memory", "README.md", "report.html", "ledger.parquet"} <= {p.name for p in (place.root / "out").iterdir()}
-    assert "winners" in ran.out and "harness noise" in ran.out and "written to out" in ran.out
+    assert {"sft", "memory", "README.md", "report.html", "ledger.parquet"} <= {
+        p.name for p in (place.root / "out").iterdir()
+    }
+    assert "winners" in ran.out
+    assert "harness noise" in ran.out
+    assert "written to out" in ran.out
     assert "\x1b" not in ran.out + ran.err
     assert max(map(len, ran.out.splitlines())) <= 80
     assert "C0617" in ran.err  # the line that cannot be read
@@ -29,8 +33,10 @@ def test_default_output_is_named_like_the_strategy(place: Place) -> None:
 
 def test_json_has_the_parts_of_the_manifest(place: Place) -> None:
     data = place("compile", "small.curate", "-o", "out", "--json").json
-    assert data["published"] is True and data["out"] == "out"
-    assert data["sinks"]["sft"]["rows"] and [s["label"] for s in data["steps"]][1] == "crash"
+    assert data["published"] is True
+    assert data["out"] == "out"
+    assert data["sinks"]["sft"]["rows"]
+    assert [s["label"] for s in data["steps"]][1] == "crash"
     assert data["diagnostics"][0]["code"] == "C0617"
 
 
@@ -41,12 +47,15 @@ def test_quiet_prints_nothing(place: Place) -> None:
 
 def test_dry_run_publishes_nothing(place: Place) -> None:
     ran = place("compile", "small.curate", "-o", "out", "--dry-run")
-    assert "nothing was published" in ran.out and not (place.root / "out").exists()
+    assert "nothing was published" in ran.out
+    assert not (place.root / "out").exists()
 
 
 def test_limit_only_and_parameters(place: Place) -> None:
     data = place("compile", "small.curate", "--limit", "9", "--only", "sft", "-D", "most=1", "--json").json
-    assert data["partial"] and list(data["sinks"]) == ["sft"] and data["steps"][0]["entered"] == 9
+    assert data["partial"]
+    assert list(data["sinks"]) == ["sft"]
+    assert data["steps"][0]["entered"] == 9
 
 
 @pytest.mark.parametrize(
@@ -67,7 +76,8 @@ def test_limit_only_and_parameters(place: Place) -> None:
 )
 def test_wrong_usage_exits_2(place: Place, arguments: tuple[str, ...], said: str) -> None:
     ran = place("compile", "small.curate", *arguments, code=2)
-    assert said in ran.err and ran.out == ""
+    assert said in ran.err
+    assert ran.out == ""
     data = place("compile", "small.curate", *arguments, "--json", code=2).json
     assert data["diagnostics"]
 
@@ -80,7 +90,9 @@ def test_unknown_command_has_a_neighbour(place: Place) -> None:
 def test_wrong_spec_is_told_with_place(place: Place) -> None:
     (place.root / "wrong.curate").write_text(SPEC.replace("reward desc", "rewrad desc"), encoding="utf-8")
     ran = place("compile", "wrong.curate", code=1)
-    assert "wrong.curate:" in ran.err and "`reward`" in ran.err and ran.err.count("error[") == 2
+    assert "wrong.curate:" in ran.err
+    assert "`reward`" in ran.err
+    assert ran.err.count("error[") == 2
     data = place("compile", "wrong.curate", "--json", code=1).json
     assert data["diagnostics"][0]["at"]["file"] == "wrong.curate"
 
@@ -89,17 +101,26 @@ def test_wrong_spec_is_told_with_place(place: Place) -> None:
 def test_broken_spec_files(place: Place, content: bytes) -> None:
     (place.root / "broken.curate").write_bytes(content)
     ran = place("compile", "broken.curate", code=None)
-    assert ran.code in (1, 2) and "error" in ran.err
+    assert ran.code in (1, 2)
+    assert "error" in ran.err
 
 
 @pytest.mark.parametrize(
     ("content", "code"),
-    [(b"", "C06"), (b"\x00\x01\x02", "C06"), (b'{"a": 1}\n', "C0605"), (b"not json\n" * 3, "C06"), (b"\x1f\x8b\x08garbage", "C06")],
+    [
+        (b"", "C06"),
+        (b"\x00\x01\x02", "C06"),
+        (b'{"a": 1}\n', "C0605"),
+        (b"not json\n" * 3, "C06"),
+        (b"\x1f\x8b\x08garbage", "C06"),
+    ],
 )
 def test_broken_runs(place: Place, content: bytes, code: str) -> None:
     (place.root / "runs" / "a.jsonl").write_bytes(content)
     ran = place("compile", "small.curate", "-o", "out", code=1)
-    assert code in ran.err and not (place.root / "out").exists() and strays(place.root) == []
+    assert code in ran.err
+    assert not (place.root / "out").exists()
+    assert strays(place.root) == []
 
 
 def test_failed_expectation_keeps_the_former_output(place: Place) -> None:
@@ -107,7 +128,9 @@ def test_failed_expectation_keeps_the_former_output(place: Place) -> None:
     before = digests(place.root / "out")
     (place.root / "small.curate").write_text(SPEC.replace(">= most - 1", ">= 1_000"), encoding="utf-8")
     ran = place("compile", "small.curate", "-o", "out", code=1)
-    assert "C0614" in ran.err and digests(place.root / "out") == before and strays(place.root) == []
+    assert "C0614" in ran.err
+    assert digests(place.root / "out") == before
+    assert strays(place.root) == []
 
 
 def test_foreign_files_are_not_replaced(place: Place) -> None:
@@ -119,6 +142,21 @@ def test_foreign_files_are_not_replaced(place: Place) -> None:
     assert "C0612" in place("compile", "small.curate", "-o", "small.curate", code=1).err
 
 
+def test_a_link_stays_a_link(place: Place) -> None:
+    (place.root / "real").mkdir()
+    (place.root / "link").symlink_to("real")
+    for _ in range(2):
+        place("compile", "small.curate", "-o", "link", "-q")
+        assert (place.root / "link").is_symlink()
+        assert (place.root / "real" / "manifest.json").exists()
+
+
+def test_the_current_folder_is_not_replaced(place: Place) -> None:
+    ran = Place(place.root)("compile", "small.curate", "-o", ".", code=1)
+    assert "C0612" in ran.err
+    assert (place.root / "small.curate").exists()
+
+
 def test_output_that_cannot_be_made(place: Place) -> None:
     ran = place("compile", "small.curate", "-o", "small.curate/out", code=1)
     assert "cannot be written" in ran.err
@@ -128,7 +166,12 @@ def test_rev_path(place: Place) -> None:
     import subprocess
 
     def git(*arguments: str) -> None:
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments], cwd=place.root, check=True, capture_output=True)
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments],
+            cwd=place.root,
+            check=True,
+            capture_output=True,
+        )
 
     git("init", "-q")
     git("add", "small.curate")
@@ -143,11 +186,13 @@ def test_try_leaves_nothing(place: Place, tmp_path_factory: pytest.TempPathFacto
     temporary = tmp_path_factory.mktemp("temporary")
     before = set(place.root.iterdir())
     ran = place("try", "small.curate", "--rows", "9", TMPDIR=str(temporary))
-    assert "winners" in ran.out and ran.out.count("\nrun ") == 2
+    assert "winners" in ran.out
+    assert ran.out.count("\nrun ") == 2
     assert list(temporary.iterdir()) == []
     assert {p.name for p in set(place.root.iterdir()) - before} <= {".cache"}
     data = place("try", "small.curate", "--json").json
-    assert data["published"] is False and len(data["examples"]) == 2
+    assert data["published"] is False
+    assert len(data["examples"]) == 2
 
 
 def test_try_tells_a_failing_expectation_and_goes_on(place: Place) -> None:
@@ -157,7 +202,8 @@ def test_try_tells_a_failing_expectation_and_goes_on(place: Place) -> None:
 
 def test_parts_that_do_nothing_yet_say_so(place: Place) -> None:
     ran = place("compile", "small.curate", "-o", "out", "--memory", "4GB", "--trust")
-    assert "`--memory` is not available yet" in ran.err and "`--trust`" in ran.err
+    assert "`--memory` is not available yet" in ran.err
+    assert "`--trust`" in ran.err
 
 
 def test_no_cache_keeps_nothing(place: Place) -> None:

@@ -43,7 +43,8 @@ def test_interrupt_leaves_the_former_output(bigger: Place, number: signal.Signal
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, (process.returncode, out, err)
-    assert "interrupted; out is as it was" in err and "Traceback" not in err
+    assert "interrupted; out is as it was" in err
+    assert "Traceback" not in err
     assert digests(bigger.root / "out") == before
     assert strays(bigger.root) == []
 
@@ -54,7 +55,8 @@ def test_interrupted_first_compile_leaves_nothing(bigger: Place) -> None:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
-    assert process.returncode == 130 and not (bigger.root / "new").exists()
+    assert process.returncode == 130
+    assert not (bigger.root / "new").exists()
 
 
 def test_kill_at_random_moments(bigger: Place) -> None:
@@ -85,7 +87,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("only root may mount")
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True, check=False
+    )
     if mounted.returncode:
         pytest.skip("mounting is not permitted here")
     try:
@@ -107,8 +111,10 @@ def test_full_disk_keeps_the_former_output(bigger: Place, small_disk: Path) -> N
     bigger("compile", "few.curate", "-o", out, "-q")
     before = digests(out)
     ran = bigger("compile", "small.curate", "-o", out, code=1)
-    assert "C0613" in ran.err and "disk is full" in ran.err
-    assert digests(out) == before and strays(small_disk) == []
+    assert "C0613" in ran.err
+    assert "disk is full" in ran.err
+    assert digests(out) == before
+    assert strays(small_disk) == []
     assert bigger("compile", "small.curate", "-o", out, "--json", code=1).json["diagnostics"][0]["code"] == "C0613"
 
 
@@ -125,7 +131,8 @@ def test_full_disk_for_the_formatter(place: Place, small_disk: Path) -> None:
     before = spec.read_bytes()
     _fill(small_disk)
     assert "C0613" in place("fmt", spec, code=1).err
-    assert spec.read_bytes() == before and sorted(p.name for p in small_disk.iterdir()) == ["filler", "s.curate"]
+    assert spec.read_bytes() == before
+    assert sorted(p.name for p in small_disk.iterdir()) == ["filler", "s.curate"]
 
 
 # ---- a reader that has seen enough ----
@@ -134,8 +141,15 @@ def test_full_disk_for_the_formatter(place: Place, small_disk: Path) -> None:
 @pytest.mark.parametrize("command", ["why out", "show out", "show out --json", "verify out", "explain small.curate"])
 def test_closed_pipe_is_quiet(finished: Place, command: str) -> None:
     line = f"{' '.join(CURATEC)} {command} | head -n 1"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=finished.root, env=finished.environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and done.stderr == "", done.stderr
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        cwd=finished.root,
+        env=finished.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == 1
 
 
@@ -143,5 +157,9 @@ def test_full_device_is_told(finished: Place) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     line = f"{' '.join(CURATEC)} why out > /dev/full"
-    done = subprocess.run(["bash", "-c", line], cwd=finished.root, env=finished.environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "C0613" in done.stderr and "Traceback" not in done.stderr
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=finished.root, env=finished.environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "C0613" in done.stderr
+    assert "Traceback" not in done.stderr

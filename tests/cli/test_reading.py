@@ -23,7 +23,9 @@ def _runs(place: Place) -> dict[str, str]:
 
 def test_overview_has_every_step(finished: Place) -> None:
     ran = finished("why", "out")
-    assert all(label in ran.out for label in ("split_task", "crash", "short_tools", "once", "winners", "few", "lessons"))
+    assert all(
+        label in ran.out for label in ("split_task", "crash", "short_tools", "once", "winners", "few", "lessons")
+    )
     data = finished("why", "out", "--json").json
     assert {"steps", "sinks", "diagnostics"} <= data.keys()
 
@@ -31,7 +33,9 @@ def test_overview_has_every_step(finished: Place) -> None:
 def test_a_kept_run(finished: Place) -> None:
     run = _runs(finished)["t0.1"]
     ran = finished("why", "out", run[:10])
-    assert f"run {run}" in ran.out and f"kept as {run}" in ran.out and "dropped by lessons" in ran.out
+    assert f"run {run}" in ran.out
+    assert f"kept as {run}" in ran.out
+    assert "dropped by lessons" in ran.out
 
 
 def test_a_duplicate_names_its_survivor_and_task(finished: Place) -> None:
@@ -40,7 +44,9 @@ def test_a_duplicate_names_its_survivor_and_task(finished: Place) -> None:
     fates = {run["id"]: next(s for s in run["sinks"][0]["steps"] if s["label"] == "once") for run in data}
     dropped = [fate for fate in fates.values() if fate["action"] == "dropped"]
     survivor = next(id_ for id_, fate in fates.items() if fate["action"] == "passed")
-    assert len(dropped) == 1 and survivor[:12] in dropped[0]["detail"] and "task runs/t0" in dropped[0]["detail"]
+    assert len(dropped) == 1
+    assert survivor[:12] in dropped[0]["detail"]
+    assert "task runs/t0" in dropped[0]["detail"]
     assert dropped[0]["text"].startswith("dedup exact on task")
 
 
@@ -53,17 +59,21 @@ def test_record_id_example_id_and_rejected_line(finished: Place) -> None:
 
 def test_a_turn(finished: Place) -> None:
     data = finished("why", "out", "t1.1", "--sink", "sft", "--json", "--turn", "1").json["turns"][0]
-    assert data["trained"] is False and "loss on assistant where none" in data["because"]
+    assert data["trained"] is False
+    assert "loss on assistant where none" in data["because"]
     good = finished("why", "out", "t1.1", "--sink", "sft", "--json", "--turn", "3").json["turns"][0]
     assert good["trained"] is True
     tool = finished("why", "out", "t1.1", "--sink", "sft", "--turn", "4").out
-    assert "short_tools: content changed" in tool and "not trained" in tool
+    assert "short_tools: content changed" in tool
+    assert "not trained" in tool
     assert "not in the row" in finished("why", "out", "t1.1", "--sink", "sft", "--turn", "99").out
 
 
 def test_label_and_sample(finished: Place) -> None:
     ran = finished("why", "out", "--label", "winners", "--sample", "2")
-    assert "keep where success" in ran.out and ran.out.count("failure") == 2 and "more" in ran.out
+    assert "keep where success" in ran.out
+    assert ran.out.count("failure") == 2
+    assert "more" in ran.out
     data = finished("why", "out", "--sample", "1", "--json").json
     assert {one["label"] for one in data["labels"]} >= {"once", "winners"}
 
@@ -85,7 +95,8 @@ def test_label_and_sample(finished: Place) -> None:
 )
 def test_what_is_not_there(finished: Place, arguments: tuple[str, ...], code: int, said: str) -> None:
     ran = finished("why", *arguments, code=code)
-    assert said in ran.err and ran.out == ""
+    assert said in ran.err
+    assert ran.out == ""
     assert finished("why", *arguments, "--json", code=code).json["diagnostics"]
 
 
@@ -94,8 +105,11 @@ def test_what_is_not_there(finished: Place, arguments: tuple[str, ...], code: in
 
 def test_show_marks_what_is_trained(finished: Place) -> None:
     ran = finished("show", "out", "t1.1", "--sink", "sft")
-    assert "⟦well 1⟧" in ran.out and '→ look({"n": -1})' in ran.out and '⟦look({"n": 1})⟧' in ran.out
-    assert "[2] tool" in ran.out and "(context)" in ran.out
+    assert "⟦well 1⟧" in ran.out
+    assert '→ look({"n": -1})' in ran.out
+    assert '⟦look({"n": 1})⟧' in ran.out
+    assert "[2] tool" in ran.out
+    assert "(context)" in ran.out
 
 
 def test_show_json_has_spans_that_fit(finished: Place) -> None:
@@ -122,7 +136,8 @@ def copied(finished: Place, tmp_path: Path) -> Place:
 def test_a_whole_output_verifies(finished: Place) -> None:
     assert "nothing is off" in finished("verify", "out").out
     data = finished("verify", "out", "--json").json
-    assert data["ok"] and "conservation" in data["checks"]
+    assert data["ok"]
+    assert "conservation" in data["checks"]
 
 
 def _damage_manifest(out: Path, change: object) -> None:
@@ -153,7 +168,8 @@ def test_wrong_sums_are_named(copied: Place) -> None:
 
     _damage_manifest(copied.root / "out", change)
     ran = copied("verify", "out", code=1)
-    assert "`sft`: the ledger has" in ran.err and "`memory` has" in ran.err
+    assert "`sft`: the ledger has" in ran.err
+    assert "`memory` has" in ran.err
 
 
 def test_a_task_in_both_splits_is_named(copied: Place) -> None:

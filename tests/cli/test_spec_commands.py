@@ -12,7 +12,21 @@ import pytest
 from tests.cli.conftest import SPEC, Place, corpus, write_lines
 
 COMMANDS = ("compile", "check", "fmt", "plan", "explain", "why", "show", "verify", "inspect", "init", "try")
-UGLY = "curate 1\nsource a{path \"a.jsonl\"} # mine\nstrategy s{from a emit sft{loss on assistant}}\n"
+UGLY = 'curate 1\nsource a{path "a.jsonl"} # mine\nstrategy s{from a emit sft{loss on assistant}}\n'
+
+
+NO_HEAVY_IMPORT = """
+import sys
+from curatec.runtime.cli.app import run
+code = run([{command!r}, "--help"])
+heavy = {{"polars", "pyarrow", "lark", "pydantic", "rich"}} & set(sys.modules)
+assert code == 0 and not heavy, heavy
+"""
+FAULT = """
+from curatec.runtime.cli import guard
+guard.prepare()
+raise SystemExit(guard.guarded(lambda: [][0], as_json=False))
+"""
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -20,16 +34,17 @@ def test_help_needs_no_data_library(place: Place, command: str) -> None:
     import subprocess
     import sys
 
-    code = f"import sys; sys.argv = ['curatec', {command!r}, '--help']\nfrom curatec.runtime.cli.app import run\ncode = run(sys.argv[1:])\n"
-    code += "heavy = {'polars', 'pyarrow', 'lark', 'pydantic', 'rich'} & set(sys.modules)\nassert code == 0 and not heavy, heavy\n"
+    code = NO_HEAVY_IMPORT.format(command=command)
     done = subprocess.run([sys.executable, "-c", code], cwd=place.root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert f"curatec {command}" in done.stdout and "JSON:" in done.stdout
+    assert f"curatec {command}" in done.stdout
+    assert "JSON:" in done.stdout
 
 
 def test_group_help_and_version(place: Place) -> None:
     ran = place("--help")
-    assert all(command in ran.out for command in COMMANDS) and "130 interrupted" in ran.out
+    assert all(command in ran.out for command in COMMANDS)
+    assert "130 interrupted" in ran.out
     assert place("--version").out.startswith("curatec ")
 
 
@@ -38,18 +53,24 @@ def test_group_help_and_version(place: Place) -> None:
 
 def test_check_says_effects(place: Place) -> None:
     ran = place("check", "small.curate")
-    assert "no errors" in ran.out and "runs: runs/*" in ran.out and "no model call" in ran.out
+    assert "no errors" in ran.out
+    assert "runs: runs/*" in ran.out
+    assert "no model call" in ran.out
     data = place("check", "small.curate", "--json").json
-    assert data["specs"][0]["ok"] and data["specs"][0]["effects"]["beyond"] == []
+    assert data["specs"][0]["ok"]
+    assert data["specs"][0]["effects"]["beyond"] == []
 
 
 def test_check_tells_every_error_of_every_file(place: Place) -> None:
     (place.root / "a.curate").write_text(SPEC.replace("success", "sucess").replace("task,", "tusk,"), encoding="utf-8")
     (place.root / "b.curate").write_text("curate 1\nsorce x {}\n", encoding="utf-8")
     ran = place("check", "a.curate", "b.curate", "small.curate", "nothing.curate", code=1)
-    assert ran.err.count("error[") >= 4 and "b.curate:2" in ran.err and "small.curate: no errors" in ran.out
+    assert ran.err.count("error[") >= 4
+    assert "b.curate:2" in ran.err
+    assert "small.curate: no errors" in ran.out
     data = place("check", "a.curate", "b.curate", "--json", code=1).json
-    assert len(data["diagnostics"]) >= 3 and not data["specs"][0]["ok"]
+    assert len(data["diagnostics"]) >= 3
+    assert not data["specs"][0]["ok"]
 
 
 # ---- fmt ----
@@ -63,8 +84,10 @@ def test_fmt_writes_in_place_and_keeps_the_mode(place: Place) -> None:
     os.chmod(folder / "a.curate", 0o640)
     (folder / "link.curate").symlink_to("b.curate")
     ran = place("fmt", "specs", "small.curate")
-    assert "formatted specs/a.curate" in ran.out and stat.S_IMODE((folder / "a.curate").stat().st_mode) == 0o640
-    assert (folder / "link.curate").is_symlink() and "# mine" in (folder / "b.curate").read_text()
+    assert "formatted specs/a.curate" in ran.out
+    assert stat.S_IMODE((folder / "a.curate").stat().st_mode) == 0o640
+    assert (folder / "link.curate").is_symlink()
+    assert "# mine" in (folder / "b.curate").read_text()
     assert sorted(p.name for p in folder.iterdir()) == ["a.curate", "b.curate", "link.curate"]
     assert place("fmt", "--check", "specs").out == ""
 
@@ -75,14 +98,16 @@ def test_fmt_check_diff_and_stdin_write_nothing(place: Place) -> None:
     assert "+++ b/u.curate" in place("fmt", "--diff", "u.curate", code=1).out
     assert (place.root / "u.curate").read_text() == UGLY
     formatted = place("fmt", "-", given=UGLY).out
-    assert formatted.startswith("curate 1\n\nsource a {") and place("fmt", "-", given=formatted).out == formatted
+    assert formatted.startswith("curate 1\n\nsource a {")
+    assert place("fmt", "-", given=formatted).out == formatted
     assert place("fmt", "-", "--json", given=UGLY).json["files"][0]["text"] == formatted
 
 
 def test_fmt_leaves_what_it_cannot_read(place: Place) -> None:
     (place.root / "w.curate").write_text("curate 1\nstrategy {", encoding="utf-8")
     ran = place("fmt", "w.curate", "small.curate", "nothing.curate", code=1)
-    assert "w.curate" in ran.err and "nothing.curate" in ran.err
+    assert "w.curate" in ran.err
+    assert "nothing.curate" in ran.err
     assert (place.root / "w.curate").read_text() == "curate 1\nstrategy {"
 
 
@@ -91,7 +116,8 @@ def test_fmt_leaves_what_it_cannot_read(place: Place) -> None:
 
 def test_plan_right_after_compile_has_no_changes(place: Place) -> None:
     first = place("plan", "small.curate", "-o", "out")
-    assert "not there yet" in first.out and "24" in first.out
+    assert "not there yet" in first.out
+    assert "24" in first.out
     place("compile", "small.curate", "-o", "out", "-q")
     assert place("plan", "small.curate", "-o", "out").out.startswith("no changes")
     assert place("plan", "small.curate", "-o", "out", "--json").json["changes"] is False
@@ -103,14 +129,17 @@ def test_plan_says_what_changed_and_why(place: Place) -> None:
     spec.write_text(SPEC.replace("limit 2", "limit 1").replace("crash:", "crashed:"), encoding="utf-8")
     data = place("plan", "small.curate", "-o", "out", "--json").json
     states = {(s["branch"], s["name"]): s["state"] for s in data["steps"]}
-    assert states[None, "crashed"] == "same" and states["sft", "few"] == "changed" and states["sft", "winners"] == "same"
+    assert states[None, "crashed"] == "same"
+    assert states["sft", "few"] == "changed"
+    assert states["sft", "winners"] == "same"
     assert {s["name"]: s["state"] for s in data["sinks"]} == {"sft": "after", "memory": "same"}
     spec.write_text(SPEC.replace("# ", "").replace("harness noise", "noise"), encoding="utf-8")
     assert "change no row" in place("plan", "small.curate", "-o", "out").out.replace("\n  ", " ")
     spec.write_text(SPEC, encoding="utf-8")
     write_lines(place.root / "runs" / "b.jsonl", corpus(7)[-4:])
     ran = place("plan", "small.curate", "-o", "out")
-    assert "changed: +4 runs" in ran.out and "runs again" in ran.out
+    assert "changed: +4 runs" in ran.out
+    assert "runs again" in ran.out
     (place.root / "runs" / "b.jsonl").unlink()
     (place.root / "out" / "README.md").write_text("x")
     assert "README.md" in place("plan", "small.curate", "-o", "out").out
@@ -133,11 +162,13 @@ def test_explain_code(place: Place) -> None:
 
 def test_explain_spec_fills_in_names_and_says_where_turns_are_read(place: Place) -> None:
     ran = place("explain", "small.curate")
-    assert "limit 2 per task order by reward desc" in ran.out and "measures" in ran.out
+    assert "limit 2 per task order by reward desc" in ran.out
+    assert "measures" in ran.out
     assert "reads all turns that are left, writes them again" in ran.out
     data = place("explain", "small.curate", "--json").json
     once = next(s for b in data["branches"] for s in b["steps"] if s["label"] == "once")
-    assert once["reads_turns"] and once["measures"]
+    assert once["reads_turns"]
+    assert once["measures"]
 
 
 # ---- inspect and init ----
@@ -145,10 +176,15 @@ def test_explain_spec_fills_in_names_and_says_where_turns_are_read(place: Place)
 
 def test_inspect_counts(place: Place) -> None:
     data = place("inspect", "runs", "--json").json
-    assert data["runs"] == 24 and data["formats"] == {"openai": 24} and data["rejected"] == 1 and data["tasks"] == 6
-    assert data["tools"] == {"look": 30} and any("error when" in hint for hint in data["hints"])
+    assert data["runs"] == 24
+    assert data["formats"] == {"openai": 24}
+    assert data["rejected"] == 1
+    assert data["tasks"] == 6
+    assert data["tools"] == {"look": 30}
+    assert any("error when" in hint for hint in data["hints"])
     ran = place("inspect", "runs/*.jsonl")
-    assert "24 runs in 1 files" in ran.out and "hints" in ran.out
+    assert "24 runs in 1 files" in ran.out
+    assert "hints" in ran.out
     assert "C0603" in place("inspect", "nothing.jsonl", code=1).err
 
 
@@ -156,7 +192,8 @@ def test_init_compiles_as_it_is(place: Place) -> None:
     place("init", "fresh")
     place("check", "fresh/curation.curate")
     ran = place("compile", "fresh/curation.curate", "-o", "o", "--json")
-    assert ran.json["sinks"]["sft"]["rows"]["train"] and place("verify", "o").code == 0
+    assert ran.json["sinks"]["sft"]["rows"]["train"]
+    assert place("verify", "o").code == 0
     assert place("fmt", "--check", "fresh/curation.curate").code == 0
     assert "C0626" in place("init", "fresh", code=1).err
 
@@ -164,7 +201,9 @@ def test_init_compiles_as_it_is(place: Place) -> None:
 def test_init_from_runs(place: Place) -> None:
     place("init", "mine", "--from", "runs")
     text = (place.root / "mine" / "curation.curate").read_text(encoding="utf-8")
-    assert 'path "../runs"' in text and "error when content ~" in text and "winners: keep where success" in text
+    assert 'path "../runs"' in text
+    assert "error when content ~" in text
+    assert "winners: keep where success" in text
     data = place("compile", "mine/curation.curate", "-o", "o", "--json", "--allow-path", "runs").json
     assert sum(data["sinks"]["sft"]["rows"].values())
 
@@ -173,9 +212,13 @@ def test_init_from_runs(place: Place) -> None:
 
 
 def test_plain_encodings(finished: Place) -> None:
-    for environment in ({"PYTHONIOENCODING": "ascii"}, {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
+    for environment in (
+        {"PYTHONIOENCODING": "ascii"},
+        {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    ):
         ran = finished("show", "out", "t1.1", **environment)
-        assert ran.out.isascii() and "[[well 1]]" in ran.out
+        assert ran.out.isascii()
+        assert "[[well 1]]" in ran.out
         assert finished("why", "out", "t1.1", **environment).out.isascii()
         assert json.loads(finished("show", "out", "--json", **environment).out)
 
@@ -191,8 +234,16 @@ def test_a_fault_of_curatec_is_told_in_two_lines(place: Place, tmp_path: Path) -
     import subprocess
     import sys
 
-    code = "from curatec.runtime.cli import guard\nguard.prepare()\nraise SystemExit(guard.guarded(lambda: [][0], as_json=False))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ | {"TMPDIR": str(tmp_path)})
-    assert done.returncode == 1 and "C0999" in done.stderr and "Traceback" not in done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", FAULT],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    )
+    assert done.returncode == 1
+    assert "C0999" in done.stderr
+    assert "Traceback" not in done.stderr
     [saved] = tmp_path.glob("curatec-error-*.txt")
-    assert str(saved) in done.stderr and "IndexError" in saved.read_text()
+    assert str(saved) in done.stderr
+    assert "IndexError" in saved.read_text()
