@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
+import polars as pl
 import pyarrow as pa
 
 Kind = Literal["text", "texts", "int", "ints", "floats", "objects", "spans", "terms"]
@@ -27,6 +28,17 @@ _ARROW: dict[Kind, pa.DataType] = {
     "objects": pa.list_(pa.json_()),
     "spans": pa.list_(pa.struct(list(_SPAN.items()))),
     "terms": pa.list_(pa.struct(list(_TERM.items()))),
+}
+_PLAIN = {pa.string(): pl.String, pa.int64(): pl.Int64, pa.float64(): pl.Float64}
+_POLARS: dict[Kind, pl.DataType | type[pl.DataType]] = {
+    "text": pl.String,
+    "texts": pl.List(pl.String),
+    "int": pl.Int64,
+    "ints": pl.List(pl.Int64),
+    "floats": pl.List(pl.Float64),
+    "objects": pl.List(pl.String),
+    "spans": pl.List(pl.Struct({name: _PLAIN[dtype] for name, dtype in _SPAN.items()})),
+    "terms": pl.List(pl.Struct({name: _PLAIN[dtype] for name, dtype in _TERM.items()})),
 }
 
 
@@ -84,9 +96,16 @@ def arrow_schema(columns: tuple[Col, ...]) -> pa.Schema:
 
 
 def table(columns: tuple[Col, ...], rows: list[dict[str, Any]]) -> pa.Table:
-    """Rows as they go to parquet. Arrow takes no Python values into its JSON type, so they pass through texts."""
-    texts = pa.schema([(c.name, _ARROW["texts"] if c.kind == "objects" else _ARROW[c.kind]) for c in columns])
-    return pa.Table.from_pylist(rows, schema=texts).cast(arrow_schema(columns))
+    """Rows as they go to parquet. Arrow takes no Python values into its JSON type, so they pass through texts.
+
+    polars builds the columns: pyarrow's own reader of Python lists loads pandas first, where that is installed.
+    """
+    data = {c.name: pl.Series(c.name, [row[c.name] for row in rows], dtype=_POLARS[c.kind]) for c in columns}
+    return pl.DataFrame(data).to_arrow(compat_level=pl.CompatLevel.oldest()).cast(_texts(columns)).cast(arrow_schema(columns))
+
+
+def _texts(columns: tuple[Col, ...]) -> pa.Schema:
+    return pa.schema([(c.name, _ARROW["texts"] if c.kind == "objects" else _ARROW[c.kind]) for c in columns])
 
 
 def json_line(columns: tuple[Col, ...], row: dict[str, Any]) -> bytes:
