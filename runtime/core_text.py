@@ -7,6 +7,7 @@ import re
 
 from curatec.compiler.core import Apply, Column, Const, Core, Order, Path, Quantifier, Window
 from curatec.compiler.frames import KEY
+from curatec.compiler.functions import FUNCTIONS
 from curatec.compiler.types import Level
 
 _PLURAL = {Level.TURN: "turns", Level.CALL: "calls", Level.TOOL: "tools"}
@@ -105,7 +106,7 @@ def _apply(core: Apply, level: Level) -> tuple[str, int]:
             return f"{_inside(args[0], level, 9)} as {_AS[name]}", 9
         case _ if name == KEY:
             return f"hash({', '.join(core_text(a, level) for a in args)})", _ATOM
-    options = [f"{key}: {_pattern(value) if key == 'pattern' else _value(value)}" for key, value in core.options]
+    options = [f"{key}: {_option(name, key, value)}" for key, value in core.options]
     return f"{name}({', '.join([*(core_text(a, level) for a in args), *options])})", _ATOM
 
 
@@ -124,8 +125,16 @@ def _negated(core: Core, level: Level) -> str | None:
     return None
 
 
+def _option(function: str, key: str, value: object) -> str:
+    """A named constant of a call; one of a few words stands bare, a pattern as a raw string."""
+    if key == "pattern":
+        return _pattern(value)
+    words = any(p.name == key and p.words for p in FUNCTIONS[function].parameters)
+    return str(value) if words else _value(value)
+
+
 def _pattern(text: object) -> str:
-    return f'r"{text}"' if '"' not in str(text) else _value(text)
+    return f'r"{text}"' if not {'"', "\n"} & set(str(text)) else _value(text)
 
 
 def _inside(core: Core, level: Level, least: int) -> str:

@@ -7,6 +7,10 @@ import sys
 
 def main() -> None:
     """Entry point of `curatec`."""
-    from curatec.runtime.cli.app import run
+    try:
+        from curatec.runtime.cli.app import run
 
-    sys.exit(run(sys.argv[1:]))
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # before or after what `run` guards
+        code = 130
+    sys.exit(code)

@@ -46,7 +46,12 @@ class UsageProblem(CuratecError):
 
 
 def prepare() -> None:
-    """Streams that cannot fail on a character, and SIGTERM as Ctrl-C."""
+    """Streams that are there and cannot fail on a character, and SIGTERM as Ctrl-C."""
+    # A process may be started with closed streams (`>&-`); Python has None for them then.
+    sys.stdin, sys.stdout, sys.stderr = (
+        stream if stream is not None else open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115
+        for stream, mode in ((sys.stdin, "r"), (sys.stdout, "w"), (sys.stderr, "w"))
+    )
     codecs.register_error("curatec", _plain)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

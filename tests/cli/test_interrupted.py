@@ -138,28 +138,33 @@ def test_full_disk_for_the_formatter(place: Place, small_disk: Path) -> None:
 # ---- a reader that has seen enough ----
 
 
+def _shell(place: Place, line: str) -> subprocess.CompletedProcess[str]:
+    command = ["bash", "-o", "pipefail", "-c", line]
+    return subprocess.run(command, cwd=place.root, env=place.environment, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize("command", ["why out", "show out", "show out --json", "verify out", "explain small.curate"])
 def test_closed_pipe_is_quiet(finished: Place, command: str) -> None:
     line = f"{' '.join(CURATEC)} {command} | head -n 1"
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", line],
-        cwd=finished.root,
-        env=finished.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = _shell(finished, line)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == 1
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_closed_streams(finished: Place, closed: str) -> None:
+    line = f"{' '.join(CURATEC)} why out {closed}"
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=finished.root, env=finished.environment, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_full_device_is_told(finished: Place) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     line = f"{' '.join(CURATEC)} why out > /dev/full"
-    done = subprocess.run(
-        ["bash", "-c", line], cwd=finished.root, env=finished.environment, capture_output=True, text=True, check=False
-    )
+    done = _shell(finished, line)
     assert done.returncode == 1
     assert "C0613" in done.stderr
     assert "Traceback" not in done.stderr
