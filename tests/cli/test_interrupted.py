@@ -154,9 +154,7 @@ def test_closed_pipe_is_quiet(finished: Place, command: str) -> None:
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
 def test_closed_streams(finished: Place, closed: str) -> None:
     line = f"{' '.join(CURATEC)} why out {closed}"
-    done = subprocess.run(
-        ["bash", "-c", line], cwd=finished.root, env=finished.environment, capture_output=True, check=False
-    )
+    done = _shell(finished, line)
     assert (done.returncode, done.stderr) == (0, "")
 
 
