@@ -52,7 +52,7 @@ META = (
 TOOLS = (
     None,
     "[]",
-    '[{"type":"function","function":{"name":"search","description":"finds"}},{"type":"function","function":{"name":"book"}}]',
+    '[{"type":"function","function":{"name":"search","description":"x"}},{"type":"function","function":{"name":"book"}}]',
     '[{"type":"function","function":{"name":"größe","description":"misst 😀"}}]',
 )
 
@@ -70,7 +70,8 @@ def calls(draw: st.DrawFn) -> Call:
     args = draw(maybe(st.sampled_from(ARGS)))
     raw = None if args is not None else draw(maybe(st.just("(x=1)")))
     state = "json" if args is not None else "none" if raw is None else "invalid"
-    return Call(draw(st.sampled_from(["1", "2", None])), draw(maybe(st.sampled_from(NAMES))), args, raw, state)  # type: ignore[arg-type]
+    name = draw(maybe(st.sampled_from(NAMES)))
+    return Call(draw(st.sampled_from(["1", "2", None])), name, args, raw, state)  # type: ignore[arg-type]
 
 
 @st.composite

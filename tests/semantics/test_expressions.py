@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curatec.compiler.core import Core
-from curatec.compiler.lints import loss_is_null, never_true
 from curatec.compiler.types import Level
 from curatec.runtime.corpus import load
 from tests.reference.corpus import rows_at_from
@@ -71,34 +70,3 @@ def test_engine_and_reference_agree(
     made = engine(sources, tmp_path_factory.mktemp("parts"), cores, per_part)
     for (text, level), ours, theirs in zip(texts, made, reference(sources, cores), strict=True):
         assert same(ours, theirs), f"{level}: {text}\nengine:    {ours}\nreference: {theirs}"
-
-
-@quick()
-@given(corpora(), st.data())
-def test_what_can_never_be_true_is_never_true(sources: dict[str, Finished], data: st.DataObject) -> None:
-    text = data.draw(expressions(depth=2).filter(lambda t: "(" in t))
-    bounds = data.draw(st.sampled_from(BOUNDS))
-    rows = rows_at_from(listed(sources))
-    told = Interpreter(rows)
-    for made in (core(f"({bounds}) and {text} is null"), core(bounds)):
-        if never_true(made):
-            assert not any(told.holds(made, spot) for row in rows for spot in spots(row, Level.TRAJECTORY))
-
-
-BOUNDS = tuple(
-    f"{a} {x} {m} {join} {b} {y} {n}"
-    for a, b in ((name, name) for name in ("turn_count", "pass_rate", "reward", "count(turns)"))
-    for join in ("and", "or")
-    for x, y in ((">", "<"), (">=", "<="), ("==", "=="), ("==", "<"), (">", "=="))
-    for m, n in (("1", "1"), ("1", "2"), ("0.5", "0.5"), ("0", "0"), ("-1", "0"), ("2", "1"))
-)
-
-
-@quick()
-@given(corpora(), expressions(Level.TURN, depth=2))
-def test_a_loss_that_is_null_is_null_on_every_assistant_turn(sources: dict[str, Finished], text: str) -> None:
-    made = core(text, Level.TURN)
-    if loss_is_null(made):
-        told = Interpreter(rows_at_from(listed(sources)))
-        said = [s for row in told.rows for s in spots(row, Level.TURN) if s.here["role"] == "assistant"]
-        assert all(told.value(made, spot) is None for spot in said), text

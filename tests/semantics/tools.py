@@ -33,7 +33,7 @@ Record = dict[str, Any]
 def quick(share: float = 1.0) -> settings:
     """The same examples each time; EXAMPLES=1000 looks further. Shrinking would take minutes, so it is left out."""
     return settings(
-        max_examples=round(int(os.environ.get("EXAMPLES", "60")) * share),
+        max_examples=round(int(os.environ.get("EXAMPLES", "80")) * share),
         deadline=None,
         derandomize=True,
         suppress_health_check=list(HealthCheck),
