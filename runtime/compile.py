@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,19 +15,17 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from curatec.compiler import plan
-from curatec.compiler.check import Checked, check
 from curatec.compiler.core import Column, walk
-from curatec.compiler.load import load
-from curatec.compiler.passes import optimise
 from curatec.dsl.diagnostics import CuratecError, Diagnostic
 from curatec.runtime import card, expectations, manifest, report, sinks
 from curatec.runtime.cache import Cache
 from curatec.runtime.corpus import Input, read_inputs, unknown_models
 from curatec.runtime.execute import Executed, execute, expressions
-from curatec.runtime.ingest import Progress as ReadProgress
 from curatec.runtime.publish import MANIFEST, full_disk, publish, staging
+from curatec.runtime.request import Request, Watch, checked, chosen_plan, default_out
 from curatec.runtime.sinks.written import LINEAGE, Written
 
+__all__ = ["Compiled", "Request", "Watch", "checked", "chosen_plan", "compile_spec", "default_out"]
 RUN_COLUMNS = (
     "id", "source", "task", "domain", "model", "trial", "reward", "success", "outcome", "attempts", "pass_rate",
     "split", "license", "agent", "record_id", "format", "defects",
@@ -35,69 +33,10 @@ RUN_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Request:
-    """What the command line asks for."""
-
-    spec: str
-    strategy: str | None = None
-    out: Path | None = None
-    params: dict[str, str] = field(default_factory=dict)
-    allowed: tuple[Path, ...] = ()
-    limit: int | None = None
-    only: tuple[str, ...] = ()  # sinks; all when empty
-    no_cache: bool = False
-    trial: bool = False  # a failing expectation is told in the manifest, and stops nothing
-
-
-@dataclass(frozen=True)
-class Watch:
-    """How far it has come, for whoever shows it."""
-
-    reading: Callable[[str, ReadProgress], None] = lambda source, progress: None
-    phase: Callable[[str], None] = lambda name: None
-
-
-@dataclass(frozen=True)
 class Compiled:
     out: Path
     manifest: dict[str, Any]
     warnings: tuple[Diagnostic, ...]
-
-
-def checked(request: Request) -> Checked:
-    """Load and check the spec; CuratecError with every error when there is one."""
-    program = load(request.spec, request.allowed)
-    found = check(program, request.params, request.allowed)
-    if not found.ok:
-        raise CuratecError(found.diagnostics)
-    return found
-
-
-def chosen_plan(found: Checked, request: Request) -> plan.Plan:
-    """The optimised plan of the asked strategy, with only the asked sinks."""
-    whole = optimise(found.plan(request.strategy))
-    if not request.only:
-        return whole
-    known = [sink.name for sink in whole.sinks]
-    for name in request.only:
-        if name not in known:
-            raise CuratecError.of("C0213", f"the strategy emits no `{name}`", help=f"its sinks: {', '.join(known)}")
-    kept = tuple(sink for sink in whole.sinks if sink.name in request.only)
-    asked = tuple(e for e in whole.expectations if all(s is None or s in request.only for s in _sinks_of(e.condition)))
-    return plan.Plan(whole.strategy, whole.corpora, whole.shared, whole.stages, kept, asked, whole.params, whole.derived)
-
-
-def _sinks_of(test: plan.Test) -> Iterator[str | None]:
-    match test:
-        case plan.Measure(sink=sink):
-            yield sink
-        case plan.Compare(left=left, right=right):
-            yield from _sinks_of(left)
-            yield from _sinks_of(right)
-
-
-def default_out(spec: str, strategy: str) -> Path:
-    return Path("out") / strategy
 
 
 @contextmanager

@@ -10,17 +10,19 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import xxhash
 
 from curatec.compiler import plan
 from curatec.dsl.diagnostics import Diagnostic, to_json
-from curatec.runtime.corpus import Input
-from curatec.runtime.execute import Executed
-from curatec.runtime.expectations import Outcome
-from curatec.runtime.sinks.written import Written
+
+if TYPE_CHECKING:
+    from curatec.runtime.corpus import Input
+    from curatec.runtime.execute import Executed
+    from curatec.runtime.expectations import Outcome
+    from curatec.runtime.sinks.written import Written
 
 MANIFEST_VERSION = 1
 REJECTS = "rejects.jsonl"

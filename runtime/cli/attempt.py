@@ -34,8 +34,8 @@ def command(
     """
     from curatec.runtime.cli.compile import as_data, compiling
     from curatec.runtime.cli.summary import summary
-    from curatec.runtime.compile import Request
     from curatec.runtime.output import open_output
+    from curatec.runtime.request import Request
     from curatec.runtime.why import account
 
     with tempfile.TemporaryDirectory(prefix="curatec-try-") as folder:

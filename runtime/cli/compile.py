@@ -12,7 +12,8 @@ from curatec.runtime.cli import options
 from curatec.runtime.cli.console import say, say_json, show_diagnostics, tell
 
 if TYPE_CHECKING:
-    from curatec.runtime.compile import Compiled, Request
+    from curatec.runtime.compile import Compiled
+    from curatec.runtime.request import Request
 
 
 @click.command("compile")
@@ -63,7 +64,7 @@ def command(
         os.environ["POLARS_MAX_THREADS"] = str(threads)  # read when polars is imported
     if not as_json and not quiet:
         _tell_unused(memory, trust)
-    from curatec.runtime.compile import Request
+    from curatec.runtime.request import Request
 
     request = Request(spec, strategy, out, options.params(given), allowed, limit, only, no_cache)
     compiled = compiling(request, shown=not quiet and not as_json, dry_run=dry_run)

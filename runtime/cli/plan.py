@@ -34,9 +34,9 @@ def command(
     from curatec.dsl.diagnostics import to_json
     from curatec.runtime.cache import Cache
     from curatec.runtime.cli.progress import watching
-    from curatec.runtime.compile import Request, checked, chosen_plan, default_out
     from curatec.runtime.corpus import read_inputs
     from curatec.runtime.planning import compare
+    from curatec.runtime.request import Request, checked, chosen_plan, default_out
 
     request = Request(spec, strategy, out, options.params(given), allowed)
     found = checked(request)

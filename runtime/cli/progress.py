@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from curatec.runtime.compile import Watch
+from curatec.runtime.request import Watch
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
