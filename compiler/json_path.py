@@ -141,11 +141,14 @@ def _read_slowly(text: str) -> Any:
         return _INVALID
 
 
-def _read(text: str) -> Any:
-    """The value of a text, or `_INVALID`; integers beyond 2**53 may still be ints, floats are finite."""
+def _read(text: str, long_digits: bool | None = None) -> Any:
+    """The value of a text, or `_INVALID`; integers beyond 2**53 may still be ints, floats are finite.
+
+    `long_digits`: whether it has `_LONG_DIGITS`, where the caller knows.
+    """
     if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
         return _INVALID
-    if _LONG_DIGITS.search(text):
+    if _LONG_DIGITS.search(text) if long_digits is None else long_digits:
         return _read_slowly(text)
     try:
         return orjson.loads(text)
@@ -174,19 +177,19 @@ def _canonical_value(value: Any) -> Any:
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
 
 
-def canonical(text: str) -> str | None:
+def canonical(text: str, long_digits: bool | None = None) -> str | None:
     """The canonical text of a JSON text, None when it is invalid: equal values have equal canonical texts.
 
     Keys are sorted by code point (their order says nothing), no white space, numbers in their one spelling, only what
     JSON must escape is escaped. It is a fixed point: `canonical(canonical(t)) == canonical(t)`.
     """
-    value = _read(text)
+    value = _read(text, long_digits)
     return None if value is _INVALID else _encode(_canonical_value(value))
 
 
 def canonical_series(texts: pl.Series) -> pl.Series:
     """`canonical` of each text: String -> String; null stays null and invalid texts become null."""
-    return _each_once(texts, lambda text: (canonical(text),), {"canonical": pl.String})["canonical"]
+    return _each_once(texts, lambda text, long: (canonical(text, long),), {"canonical": pl.String})["canonical"]
 
 
 def defects(text: str) -> tuple[str, ...]:
@@ -218,10 +221,15 @@ def defects(text: str) -> tuple[str, ...]:
 # --- extraction -----------------------------------------------------------------------------------------------------
 
 
-def _each_once(texts: pl.Series, kernel: Callable[[str], tuple[Any, ...]], schema: dict[str, Any]) -> pl.DataFrame:
-    """Apply a kernel to every distinct text once: one row a text, in order, all null for a null text."""
+def _each_once(
+    texts: pl.Series, kernel: Callable[[str, bool], tuple[Any, ...]], schema: dict[str, Any]
+) -> pl.DataFrame:
+    """Apply a kernel to every distinct text once: one row a text, in order, all null for a null text.
+
+    Texts with long runs of digits are found for all at once: that search is most of what reading one would cost.
+    """
     known = texts.drop_nulls().unique()
-    rows = list(map(kernel, known.to_list()))
+    rows = list(map(kernel, known.to_list(), known.str.contains(_LONG_DIGITS.pattern).to_list()))
     names = list(schema)
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     results = pl.DataFrame(
@@ -279,8 +287,8 @@ def extract(texts: pl.Series, paths: Sequence[JsonPath]) -> pl.DataFrame:
     steps = [path.steps for path in paths]
     nothing = (None, "null") * len(paths)
 
-    def kernel(text: str) -> tuple[str | None, ...]:
-        value = _read(text)
+    def kernel(text: str, long_digits: bool) -> tuple[str | None, ...]:
+        value = _read(text, long_digits)
         if value is _INVALID:
             return nothing
         return tuple([part for way in steps for part in _scalar(_walk(value, way))])

@@ -21,6 +21,8 @@ from typing import Any
 from lark import Lark
 from lark.parsers.lalr_analysis import Shift
 
+from curatec.dsl.lexicon import Lexicon
+
 GRAMMAR_FILE = "grammar.lark"
 CACHE_VARIABLE = "CURATEC_CACHE_DIR"
 
@@ -58,7 +60,7 @@ def grammar_text() -> str:
 
 @dataclass(frozen=True)
 class Grammar:
-    """The LALR tables and the contextual lexer of one built grammar."""
+    """The LALR tables and the terminals of one built grammar."""
 
     lark: Lark
 
@@ -71,9 +73,8 @@ class Grammar:
         return self._conf.callbacks  # type: ignore[no-any-return]
 
     @cached_property
-    def lexer(self) -> Any:
-        """`lexers[state]` reads what may stand in a state, `root_lexer` any terminal."""
-        return self.lark.parse_interactive("").lexer_thread.lexer
+    def lexicon(self) -> Lexicon:
+        return Lexicon(self.lark.terminals)
 
     @cached_property
     def _conf(self) -> Any:

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from typing import Any
 
 from lark import Token
-from lark.exceptions import UnexpectedCharacters
-from lark.lexer import LexerState, LineCounter
-from lark.utils import TextSlice
 
 from curatec.dsl.grammar import Grammar
 
@@ -31,43 +29,32 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 class Scanner:
+    """Reads one text from any position, for whatever state the parser is in."""
+
     def __init__(self, text: str, grammar: Grammar) -> None:
         self.text = text
         self.grammar = grammar
         self.comments: list[Token] = []
         self.position = 0
-        self._slice = TextSlice.cast_from(text)
-        self._state = LexerState(self._slice)
+        self._lines = [0, *(found.end() for found in re.finditer("\n", text))]
 
     def move(self, position: int) -> None:
         """Go on reading at a position, before or behind."""
-        counter = LineCounter("\n")  # type: ignore[no-untyped-call]
-        counter.char_pos = position
-        counter.line = self.text.count("\n", 0, position) + 1
-        counter.line_start_pos = self.text.rfind("\n", 0, position) + 1
-        counter.column = position - counter.line_start_pos + 1
-        self._state = LexerState(self._slice, counter)
         self.position = position
 
     def next(self, states: list[int]) -> Token:
         """The next token for a parser with these states on its stack; at the end one of type `$END`."""
-        lexer = self.grammar.lexer
-        try:
-            token = lexer.lexers[states[-1]].next_token(self._state, None)
-        except EOFError:
-            token = self.token("$END", len(self.text), len(self.text))
-        except UnexpectedCharacters:
-            try:
-                token = lexer.root_lexer.next_token(self._state, None)
-            except UnexpectedCharacters:
-                token = self._strange(self._state.line_ctr.char_pos)
-            except EOFError:
-                token = self.token("$END", len(self.text), len(self.text))
+        lexicon = self.grammar.lexicon
+        start = lexicon.behind_blanks(self.text, self.position)
+        if start == len(self.text):
+            token = self.token("$END", start, start)
+        elif found := lexicon.read(self.text, start, self.grammar.states[states[-1]]):
+            token = self.token(found[0], start, found[1])
+        else:
+            token = self._strange(start)
         self._note_comments(token.start_pos or 0)
         token = self._whole(token, states)
         self.position = token.end_pos or 0
-        if self._state.line_ctr.char_pos != self.position:
-            self.move(self.position)
         return token
 
     def _note_comments(self, end: int) -> None:
@@ -77,9 +64,9 @@ class Scanner:
             self.comments.append(self.token("COMMENT", found.start(), found.start() + len(value)))
 
     def token(self, kind: str, start: int, end: int) -> Token:
-        line = self.text.count("\n", 0, start) + 1
-        column = start - self.text.rfind("\n", 0, start)
-        return Token(kind, self.text[start:end], start, line, column, line, column + end - start, end)
+        line, end_line = bisect_right(self._lines, start), bisect_right(self._lines, end)
+        column, end_column = start - self._lines[line - 1] + 1, end - self._lines[end_line - 1] + 1
+        return Token(kind, self.text[start:end], start, line, column, end_line, end_column, end)
 
     def _whole(self, token: Token, states: list[int]) -> Token:
         """A token, or the bad one that it is only the begin of."""
