@@ -75,11 +75,9 @@ class Frames:
 
     @cached_property
     def turns(self) -> pl.DataFrame:
-        """TURNS with `run` (position in `runs`) and `index` (position in its trajectory as it is now)."""
+        """TURNS with `run`, the position of its trajectory in `runs`. Both are sorted by row."""
         assert self._turns is not None, "an expression needs turns that were not loaded"
-        place = self.runs.select("row", run=pl.int_range(pl.len(), dtype=pl.UInt32))
-        turns = self._turns.join(place, on="row", how="inner", maintain_order="left")
-        return turns.with_columns(index=pl.int_range(pl.len(), dtype=pl.Int64).over("run"))
+        return self._turns.with_columns(run=self.runs["row"].search_sorted(self._turns["row"]).cast(pl.UInt32))
 
     @cached_property
     def calls(self) -> pl.DataFrame:
@@ -122,7 +120,8 @@ class Frames:
 
     def mask(self, core: Core, level: Level = Level.TRAJECTORY) -> pl.Series:
         """Where a condition is true; null counts as false."""
-        return self.series(core, level).fill_null(False)
+        values = self.series(core, level)
+        return values.fill_null(False) if values.null_count() else values
 
     def _compute(self, core: Core, level: Level) -> pl.Series:
         if core in self._known:
@@ -216,6 +215,8 @@ class Frames:
     def _turn_column(self, name: str) -> pl.Series:
         if name in TURN_CONTENT:
             return self._remembered(Column(Level.TURN, name, Type.TEXT), lambda: TURN_CONTENT[name](self.turns))
+        if name == "index":
+            return self.turns.select(pl.int_range(pl.len(), dtype=pl.Int64).over("run").alias(name))[name]
         values = self.turns[name]
         return values.cast(pl.String) if name == "role" else values
 
@@ -358,16 +359,19 @@ def _tools(tools_json: str) -> list[tuple[str | None, str | None]]:
 def _count(parents: pl.Series, where: pl.Series | None, height: int) -> pl.Series:
     """How many rows of each parent pass."""
     kept = parents if where is None else parents.filter(where)
-    counted = pl.DataFrame({"at": kept}).group_by("at").len("n")
-    base = pl.DataFrame({"at": pl.int_range(height, dtype=pl.UInt32, eager=True)})
-    return base.join(counted, on="at", how="left", maintain_order="left")["n"].fill_null(0).cast(pl.Int64)
+    counted = pl.LazyFrame({"at": kept}).group_by("at").len("n")
+    found = _places(height).join(counted, on="at", how="left", maintain_order="left")
+    return found.select(pl.col("n").fill_null(0).cast(pl.Int64)).collect()["n"]
 
 
 def _pick(parents: pl.Series, where: pl.Series | None, values: pl.Series, height: int, *, last: bool) -> pl.Series:
     """The value of each parent's first or last row that passes; rows are in order already."""
-    rows = pl.DataFrame({"at": parents, "value": values})
+    rows = pl.LazyFrame({"at": parents, "value": values})
     if where is not None:
         rows = rows.filter(where)
     picked = rows.group_by("at").agg(pl.col("value").last() if last else pl.col("value").first())
-    base = pl.DataFrame({"at": pl.int_range(height, dtype=pl.UInt32, eager=True)})
-    return base.join(picked, on="at", how="left", maintain_order="left")["value"]
+    return _places(height).join(picked, on="at", how="left", maintain_order="left").collect()["value"]
+
+
+def _places(height: int) -> pl.LazyFrame:
+    return pl.LazyFrame({"at": pl.int_range(height, dtype=pl.UInt32, eager=True)})

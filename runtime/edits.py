@@ -121,7 +121,7 @@ def _log_fewer_calls(turns: pl.DataFrame, frames: Frames, place: Place) -> int:
 
 def _write(turns: pl.DataFrame, place: Place, part: int) -> Path:
     target = place.scratch / f"part-{part}-step-{place.position}-{place.sink or 'shared'}.arrow"
-    kept = [name for name in turns.columns if name not in ("run", "index", "gone")]
+    kept = [name for name in turns.columns if name not in ("run", "gone")]
     turns.select(kept).write_ipc(target, compression="uncompressed")
     return target
 

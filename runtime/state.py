@@ -33,11 +33,8 @@ class Turns:
         """The turns of some trajectories of one part, sorted by (row, turn)."""
         file = self.files[part]
         scan = pl.scan_ipc(file) if file.suffix == ".arrow" else pl.scan_parquet(file)
-        turns = scan.collect()
-        if "edited" not in turns.columns:
-            turns = turns.with_columns(edited=pl.lit(False))
-        wanted = pl.DataFrame({"row": rows})
-        return turns.join(wanted, on="row", how="semi", maintain_order="left")
+        turns = scan.join(pl.LazyFrame({"row": rows}), on="row", how="semi", maintain_order="left").collect()
+        return turns if "edited" in turns.columns else turns.with_columns(edited=pl.lit(False))
 
 
 @dataclass(frozen=True)
