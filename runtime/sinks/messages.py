@@ -77,8 +77,21 @@ def turn_rows(turns: pl.DataFrame) -> list[dict[str, Any]]:
     media = (pl.col("content_kind").cast(pl.String) == "parts") & pl.col("parts").list.eval(
         pl.element().struct.field("kind") != "text"
     ).list.any().fill_null(False)
-    shown = turns.select("run", *TURN_COLUMNS, "tool_name", media=media, at=pl.int_range(pl.len()))
-    return shown.to_dicts()
+    plain = [name for name in TURN_COLUMNS if name != "calls"]
+    shown = turns.select("run", *plain, "tool_name", "calls", media=media, at=pl.int_range(pl.len()))
+    rows = _dicts(shown.drop("calls"))
+    flat = shown.select("at", "calls").explode("calls", empty_as_null=False, keep_nulls=False).unnest("calls")
+    for row in rows:
+        row["calls"] = []
+    for call in _dicts(flat):
+        rows[call["at"]]["calls"].append(call)
+    return rows
+
+
+def _dicts(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    """Rows of a frame without nesting: column by column, which is several times faster than row by row."""
+    names = frame.columns
+    return [dict(zip(names, row, strict=True)) for row in zip(*(frame[name].to_list() for name in names), strict=True)]
 
 
 def by_run(rows: Sequence[dict[str, Any]], runs: int) -> list[list[dict[str, Any]]]:
