@@ -10,34 +10,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import singledispatchmethod
 
-from curatec.compiler import names
+from curatec.compiler import comparisons, names
 from curatec.compiler.calls import CallChecker
 from curatec.compiler.coerce import (
     UNKNOWN,
-    agree,
     alike,
     apply,
     as_condition_help,
     as_number_help,
     as_text_help,
-    compare_help,
     read_json,
     whole,
 )
 from curatec.compiler.core import Apply, Column, Const, Core, Order, Path, Quantifier
-from curatec.compiler.fields import COLLECTIONS, FIELDS, OUTCOMES, ROLES
+from curatec.compiler.fields import COLLECTIONS
 from curatec.compiler.functions import FUNCTIONS
 from curatec.compiler.patterns import check_pattern
-from curatec.compiler.scope import RESERVED, Scope
-from curatec.compiler.times import read_time
+from curatec.compiler.scope import Scope
 from curatec.compiler.types import Level, Type, article, kinds
 from curatec.dsl import ast
-from curatec.dsl.diagnostics import Diagnostic, did_you_mean, nearest
+from curatec.dsl.diagnostics import Diagnostic, did_you_mean
 from curatec.dsl.nodes import Node
 from curatec.dsl.source import Span
 
 Report = Callable[[Diagnostic], None]
-_ENUMS = {(Level.TRAJECTORY, "outcome"): OUTCOMES, (Level.TURN, "role"): ROLES}
 
 
 class ExprChecker:
@@ -49,6 +45,10 @@ class ExprChecker:
 
     def within(self, scope: Scope) -> ExprChecker:
         return ExprChecker(self.report, scope)
+
+    def silent(self) -> ExprChecker:
+        """The same without a report: to ask what something is."""
+        return ExprChecker(lambda problem: None, self.scope)
 
     def error(self, code: str, message: str, span: Span, note: str = "", *help: str) -> Const:
         self.report(Diagnostic(code, message, span, note, help))
@@ -72,7 +72,7 @@ class ExprChecker:
         """Any scalar; a JSON value reads as text."""
         core = read_json(self.check(expr), Type.TEXT)
         if core.type is Type.COLLECTION:
-            return self._collection_as_value(expr.span)
+            return self.collection_as_value(expr.span)
         return core
 
     def text(self, expr: ast.Expr) -> Core:
@@ -104,11 +104,11 @@ class ExprChecker:
         if core.type in (want, Type.UNKNOWN):
             return core
         if core.type is Type.COLLECTION:
-            return self._collection_as_value(expr.span)
+            return self.collection_as_value(expr.span)
         help_ = as_condition_help(core) if want is Type.BOOL else as_text_help(core)
         return self.error("C0302", f"{what} is wanted here, and this is {article(core.type)}", expr.span, "", *help_)
 
-    def _collection_as_value(self, span: Span) -> Const:
+    def collection_as_value(self, span: Span) -> Const:
         return self.error(
             "C0309",
             "a collection is no value",
@@ -251,7 +251,7 @@ class ExprChecker:
             return apply(expr.operator, self.condition(expr.left), self.condition(expr.right))
         if expr.operator in ("+", "-", "*", "/", "**"):
             return self._arithmetic(expr)
-        return self.compare(expr.operator, expr.left, expr.right, expr.span)
+        return comparisons.compare(self, expr)
 
     def _arithmetic(self, expr: ast.Binary) -> Core:
         left, right = self.check(expr.left), self.check(expr.right)
@@ -267,138 +267,13 @@ class ExprChecker:
         help_ = as_number_help(core)
         return self.error("C0311", f"this is {article(core.type)} where a number stands", expr.span, "", *help_)
 
-    def compare(self, operator: str, left: ast.Expr, right: ast.Expr, span: Span) -> Core:
-        for side in (left, right):
-            if isinstance(side, ast.Null):
-                asked = "is not null" if operator == "!=" else "is null"
-                return self.error("C0303", "nothing equals null", span, "never true", f"write `… {asked}`")
-        for side, other in ((right, left), (left, right)):
-            if self._bare_word(side, other):
-                return UNKNOWN
-        a, b = self.check(left), self.check(right)
-        if Type.UNKNOWN in (a.type, b.type):
-            return UNKNOWN
-        if {a.type, b.type} == {Type.JSON, Type.TIME}:
-            return self.error(
-                "C0301",
-                "a JSON value is compared with a time",
-                span,
-                "",
-                "JSON has no times: compare texts, or numbers",
-            )
-        a, b = agree(a, b)
-        a, b = self._time(a, b, left), self._time(b, a, right)
-        if Type.UNKNOWN in (a.type, b.type):
-            return UNKNOWN
-        if Type.COLLECTION in (a.type, b.type):
-            return self._collection_as_value(span)
-        if Type.TEXTS in (a.type, b.type):
-            return self.error("C0301", "a list is not compared", span, "", 'ask `has(tool_names, "x")` or `length(…)`')
-        if a.type is not b.type and not (a.type.is_number and b.type.is_number):
-            return self.error(
-                "C0301", f"{article(a.type)} is compared with {article(b.type)}", span, "", *compare_help(a, b)
-            )
-        if a.type is Type.BOOL and operator not in ("==", "!="):
-            return self.error("C0301", "true and false have no order", span, "", "compare with `==` or `!=`")
-        self._known_word(a, b, right)
-        self._known_word(b, a, left)
-        return apply(operator, a, b)
-
-    def _words(self, core: Core) -> tuple[str, ...]:
-        """All values that a text can have, where they are known."""
-        if isinstance(core, Quantifier):
-            return self._words(core.pick) if core.pick is not None else ()
-        if not isinstance(core, Column):
-            return ()
-        if core.level is Level.TRAJECTORY and core.name in self.scope.words:
-            return self.scope.words[core.name]
-        return _ENUMS.get((core.level, core.name), ())
-
-    def _known_word(self, column: Core, const: Core, expr: ast.Expr) -> None:
-        """`role == "asistant"` can never hold."""
-        words = self._words(column)
-        if words and isinstance(const, Const) and isinstance(const.value, str) and const.value not in words:
-            assert isinstance(column, (Column, Quantifier))
-            name = column.name if isinstance(column, Column) else "value"
-            help_ = did_you_mean(const.value, words) or (f"one of {', '.join(words)}",)
-            self.error("C0216", f'no {name} is called "{const.value}"', expr.span, "never true", *help_)
-
-    def _bare_word(self, side: ast.Expr, other: ast.Expr) -> bool:
-        """`role == assistant`: a text without its quotes. True when it is reported."""
-        if not isinstance(side, ast.Reference) or side.name in self.scope.params:
-            return False
-        core = ExprChecker(lambda problem: None, self.scope).check(other)
-        words = self._words(core)
-        if side.name in words and side.name in FIELDS[Level.TRAJECTORY]:
-            text = f'write "{side.name}" for the text'
-            self.error("C0203", f"`{side.name}` is a field", side.span, "a text stands in quotes", text)
-            return True
-        if names.in_reach(self.scope, side.name) or side.name in (*RESERVED, *self.scope.tables):
-            return False
-        close = nearest(side.name, words)
-        if close is None and (core.type is not Type.TEXT or isinstance(core, Const)):
-            return False
-        if close is None and did_you_mean(side.name, names.known(self.scope)):
-            return False
-        text = f'write "{close or side.name}" for the text'
-        self.error("C0203", f"unknown field `{side.name}`", side.span, "a text stands in quotes", text)
-        return True
-
-    def _time(self, core: Core, other: Core, expr: ast.Expr) -> Core:
-        """A text beside a time reads as one."""
-        if other.type is not Type.TIME or not isinstance(core, Const) or not isinstance(core.value, str):
-            return core
-        when = read_time(core.value)
-        if when is None:
-            return self.error(
-                "C0301", "this text is no time", expr.span, "", 'write "2026-01-31" or "2026-01-31T09:00:00Z"'
-            )
-        return Const(when, Type.TIME)
-
     @check.register
     def _(self, expr: ast.Between) -> Core:
-        low = self.compare(">=", expr.operand, expr.low, expr.span)
-        if low is UNKNOWN:
-            return UNKNOWN
-        high = self.compare("<=", expr.operand, expr.high, expr.span)
-        return UNKNOWN if high is UNKNOWN else apply("and", low, high)
+        return comparisons.between(self, expr)
 
     @check.register
     def _(self, expr: ast.In) -> Core:
-        operand = self.check(expr.operand)
-        words = self._words(operand)
-        choices = [self._choice(choice, words) for choice in expr.choices]
-        if operand.type is Type.UNKNOWN or any(c.type is Type.UNKNOWN for c in choices):
-            return UNKNOWN
-        if operand.type is Type.TEXTS:
-            return self.error("C0301", "a list is not compared", expr.span, "", 'ask `has(tool_names, "x")`')
-        types = {"number" if c.type.is_number else c.type for c in choices}
-        want = {"number": Type.FLOAT, Type.BOOL: Type.BOOL}.get(next(iter(types)), Type.TEXT)
-        operand = read_json(operand, want if len(types) == 1 else Type.TEXT)
-        for choice, written in zip(choices, expr.choices, strict=True):
-            if choice.type is not operand.type and not (choice.type.is_number and operand.type.is_number):
-                message = f"{article(operand.type)} is looked for among {article(choice.type)}"
-                return self.error("C0312", message, written.span, "", "a set holds constants of the field's type")
-            self._known_word(operand, choice, written)
-        found = apply("one_of", operand, *choices)
-        return apply("not", found) if expr.negated else found
-
-    def _choice(self, choice: ast.Literal_, words: Sequence[str]) -> Core:
-        if not isinstance(choice, ast.Word):
-            return self.check(choice)
-        if choice.value in words:
-            return Const(choice.value, Type.TEXT)
-        if choice.value in self.scope.params:
-            return self.scope.params[choice.value]
-        if names.in_reach(self.scope, choice.value):
-            return self.error(
-                "C0312",
-                f"`{choice.value}` is a field, and a set holds constants",
-                choice.span,
-                "",
-                f'write "{choice.value}" for the text, or compare with `==`',
-            )
-        return Const(choice.value, Type.TEXT)
+        return comparisons.one_of(self, expr)
 
     @check.register
     def _(self, expr: ast.InColumn) -> Core:

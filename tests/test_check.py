@@ -396,3 +396,15 @@ def test_types_of_derived_columns() -> None:
         "d": Type.INT,
         "e": Type.TEXTS,
     }
+
+
+def test_nested_comparisons_are_checked_in_linear_time() -> None:
+    """Each part is checked once: 20 levels, doubled at each, would take minutes."""
+    ranged, named, picked = "reward", "nothing", "reward"
+    for _ in range(20):
+        ranged = f"(if {ranged} between 0 and 1 then 1 else 0)"
+        named = f"(nothing == {named})"
+        picked = f"coalesce(if {picked} in {{1, 2}} then 1 else 0, 2)"
+    for value in (f"{ranged} > 0", named, f"{picked} > 0"):
+        found = steps(f"a: keep where {value}").diagnostics
+        assert {d.code for d in found} <= {"C0203", "C0304"}, value
