@@ -44,8 +44,8 @@ class Place:
     # ---- names ----
 
     def names(self, type_: Type) -> list[str]:
-        # `outcome` and `role` are compared with their own words only, and have cases of their own below.
-        hidden = {"outcome", "role", *(() if self.tagged else ("failure",))}
+        # These are compared with words of their own only, and have cases of their own below.
+        hidden = {"outcome", "role", "source", *(() if self.tagged else ("failure",))}
         found = [name for name, f in FIELDS[self.level].items() if f.type is type_ and name not in hidden]
         if self.level is Level.TURN:
             for via in ("prev", "next", "caller", "reply"):
@@ -99,7 +99,7 @@ class Place:
         if over is None:
             return None
         level = Level.TURN if over == "turns" else Level.CALL
-        names = [n for n, f in FIELDS[level].items() if f.type is type_ and n != "role"]
+        names = [n for n, f in FIELDS[level].items() if f.type is type_ and n not in ("role", "source")]
         if type_ is T and level is Level.CALL:
             names += ["args.x", "args.y"]
         return f"{self.pick('first', 'last')}({self.condition(over)}).{self.pick(*names)}" if names else None
@@ -148,9 +148,10 @@ class Place:
             case 14 if self.level is Level.TURN:
                 word = self.pick(*ROLES, *(() if draw(st.booleans()) else ("user", "tool")))
                 beside = f'({self.pick("prev", "next")}.role != "{word}")'
-                return self.pick(f'role == "{word}"', "calls is empty", beside)
+                return self.pick(f'(role == "{word}")', "(calls is empty)", beside)
             case 15 if self.level is Level.TRAJECTORY:
-                return f'(outcome {self.pick("==", "!=")} "{self.pick(*OUTCOMES)}")'
+                operator = self.pick("==", "!=")
+                return self.pick(f'(outcome {operator} "{self.pick(*OUTCOMES)}")', f'(source {operator} "first")')
         over = self.collection()
         return f"{self.pick('any', 'all', 'none')}({self.condition(over)})" if over else d.of(B)
 
@@ -197,8 +198,9 @@ class Place:
         d = self.deeper()
         match self.draw(st.integers(0, 11)):
             case 0:
-                word = {Level.TRAJECTORY: "outcome", Level.TURN: self.pick("role", "prev.role", "next.role")}
-                return f"{self.pick('lower', 'trim')}({self.pick(d.of(T), d.of(T), word.get(self.level, d.of(T)))})"
+                turn = self.pick("role", "prev.role", "next.role")
+                word = {Level.TRAJECTORY: self.pick("outcome", "source"), Level.TURN: turn}.get(self.level, d.of(T))
+                return f"{self.pick('lower', 'trim')}({self.pick(d.of(T), d.of(T), word)})"
             case 1:
                 return f"slice({d.of(T)}, {d.of(I)}" + self.pick(")", f", {d.of(I)})")
             case 2:
