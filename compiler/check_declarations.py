@@ -24,9 +24,9 @@ from curatec.dsl.source import Span
 SOURCE_FORMATS = ("auto", "openai", "tau_bench", "tau2", "sharegpt", "llamafactory", "swe_agent", "atif")
 _STORES = ("s3://", "gs://", "az://", "http://", "https://", "hf://")
 _COLUMN_TYPES = {"bool": Type.BOOL, "int": Type.INT, "float": Type.FLOAT, "text": Type.TEXT}
-# What `success when` may not ask, because it is made from its answer or from other runs.
-_AFTER_SUCCESS = {"id", "success", "attempts", "pass_rate", "spread", "failure", "outcome"}
-_BEFORE_SUCCESS = frozenset(TRAJECTORY) - _AFTER_SUCCESS
+# What a source's settings may not ask: it is made from their answers, from other runs, or when all sources are read.
+_SETTLED_LATER = {"id", "task", "success", "attempts", "pass_rate", "spread", "failure", "outcome"}
+_KNOWN_WHILE_READ = frozenset(TRAJECTORY) - _SETTLED_LATER
 # A declaration with the module that it stands in, by name.
 Sites = dict[str, tuple[ast.Source, Module]]
 
@@ -158,9 +158,9 @@ def stays(pattern: str, module: Module, program: Program, allowed: tuple[Path, .
 def corpus(source: ast.Source, module: Module, params: dict[str, Const], problems: list[Diagnostic]) -> plan.Corpus:
     """A declared source as the plan has it."""
     found: list[Diagnostic] = []
-    scope = Scope(params=params, windows=False)
+    scope = Scope(params=params, windows=False, frozen=_KNOWN_WHILE_READ)
     turn = ExprChecker(found.append, scope.at(Level.TURN))
-    run = ExprChecker(found.append, Scope(params=params, windows=False, frozen=_BEFORE_SUCCESS))
+    run = ExprChecker(found.append, scope)
     made = plan.Corpus(
         name=source.name.name,
         path=tuple(text.value for text in source.path),

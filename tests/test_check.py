@@ -265,6 +265,19 @@ def test_unused_sources_are_checked() -> None:
     assert (problem.code, marked(problem)) == ("C0203", "contnt")
 
 
+@pytest.mark.parametrize("fact", ["task", "id", "pass_rate", "attempts", "spread", "success", "outcome", "failure"])
+def test_sources_ask_only_what_is_known_while_they_are_read(fact: str) -> None:
+    for setting in (f"error when trajectory.{fact} is null", f"success when {fact} is null"):
+        problem = only(checked(f'curate 1\nsource runs {{ path "x" {setting} }}'))
+        assert (problem.code, marked(problem)) == ("C0203", fact)
+        assert problem.note == "it is not known yet when a source is read"
+
+
+def test_sources_may_ask_for_the_run() -> None:
+    settings = 'error when content ~ "x" and trajectory.meta.n > 1 success when reward > 0.5 and task_id == "a"'
+    assert checked(f'curate 1\nsource runs {{ path "x" {settings} }}').diagnostics == ()
+
+
 def test_version_and_nothing_else() -> None:
     assert checked("curate 1").diagnostics == ()
     assert only(checked("curate 1.5")).message == "language version 1.5 is not known"
