@@ -19,8 +19,9 @@ from curatec.compiler.core import Column, walk
 from curatec.dsl.diagnostics import CuratecError, Diagnostic
 from curatec.runtime import card, expectations, manifest, report, sinks
 from curatec.runtime.cache import Cache
-from curatec.runtime.corpus import Input, read_inputs, unknown_models
 from curatec.runtime.execute import Executed, execute, expressions
+from curatec.runtime.facts import unknown_models
+from curatec.runtime.inputs import Input, read_inputs
 from curatec.runtime.publish import MANIFEST, full_disk, publish, staging
 from curatec.runtime.request import Request, Watch, checked, chosen_plan, default_out
 from curatec.runtime.sinks.written import LINEAGE, Written
@@ -48,7 +49,12 @@ def told() -> Iterator[None]:
         if not full_disk(error):
             raise
         raise CuratecError.of(
-            "C0613", "the disk is full", help=("the former output is untouched", "free some space, or write elsewhere with `-o`; the cache lies in CURATEC_CACHE_DIR")
+            "C0613",
+            "the disk is full",
+            help=(
+                "the former output is untouched",
+                "free some space, or write elsewhere with `-o`; the cache lies in CURATEC_CACHE_DIR",
+            ),
         ) from None
 
 
@@ -111,17 +117,29 @@ def _write_tables(executed: Executed, written: dict[str, Written], inputs: Seque
     lineage = pl.concat([w.lineage for w in written.values()]) if written else pl.DataFrame(schema=LINEAGE)
     _parquet(lineage.sort("out", "ordinal"), made / "lineage.parquet")
     start = executed.start.rows
-    start = start.join(executed.shared.rows.select("id", "split"), on="id", how="left") if "split" in executed.shared.rows.columns else start
+    start = (
+        start.join(executed.shared.rows.select("id", "split"), on="id", how="left")
+        if "split" in executed.shared.rows.columns
+        else start
+    )
     _parquet(start.select(name for name in RUN_COLUMNS if name in start.columns).sort("id"), made / "runs.parquet")
     with (made / manifest.REJECTS).open("w", encoding="utf-8") as file:
         for given in inputs:
             for reject in given.parsed.rejects:
-                row = {"source": given.corpus.name, "file": reject.file, "line": reject.line, "reason": reject.reason, "raw": reject.raw}
+                row = {
+                    "source": given.corpus.name,
+                    "file": reject.file,
+                    "line": reject.line,
+                    "reason": reject.reason,
+                    "raw": reject.raw,
+                }
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 def _parquet(frame: pl.DataFrame, path: Path) -> None:
-    plain = frame.with_columns(pl.col(name).cast(pl.String) for name, dtype in frame.schema.items() if isinstance(dtype, pl.Enum))
+    plain = frame.with_columns(
+        pl.col(name).cast(pl.String) for name, dtype in frame.schema.items() if isinstance(dtype, pl.Enum)
+    )
     pq.write_table(plain.to_arrow(), path, compression="zstd", row_group_size=100_000)
 
 
@@ -130,10 +148,16 @@ def _parquet(frame: pl.DataFrame, path: Path) -> None:
 
 def data_lints(executed: Executed, written: dict[str, Written], inputs: Sequence[Input]) -> list[Diagnostic]:
     """Warnings that need the data: nulls in predicates, unknown models, rejects, empty sinks, missing schemas."""
-    return [*_null_predicates(executed), *_unknown_models(executed), *_rejects(inputs), *_empty(executed, written), *_schemas(executed)]
+    return [
+        *_null_predicates(executed),
+        *_unknown_models(executed),
+        *_rejects(inputs),
+        *_empty(executed, written),
+        *_schemas(executed),
+    ]
 
 
-def _warning(code: str, message: str, *help: str, step: plan.Step | None = None) -> Diagnostic:  # noqa: A002
+def _warning(code: str, message: str, *help: str, step: plan.Step | None = None) -> Diagnostic:
     if step is None:
         return Diagnostic(code, message, help=help, severity="warning")
     return Diagnostic(code, message, step.span, "", help, severity="warning", source=step.source)
@@ -153,30 +177,50 @@ def _null_predicates(executed: Executed) -> Iterator[Diagnostic]:
 
 
 def _unknown_models(executed: Executed) -> Iterator[Diagnostic]:
-    asks = any(isinstance(n, Column) and n.name in ("attempts", "pass_rate", "spread") for core in expressions(executed.plan) for n in walk(core))
+    asks = any(
+        isinstance(n, Column) and n.name in ("attempts", "pass_rate", "spread")
+        for core in expressions(executed.plan)
+        for n in walk(core)
+    )
     for source in unknown_models(executed.loaded.state.rows) if asks else ():
-        yield _warning("C0414", f"runs of source `{source}` do not say which model acted: its pass rates pool them as one", 'name it in the source: `model "…"` or `model from path r"…"`')
+        yield _warning(
+            "C0414",
+            f"runs of source `{source}` do not say which model acted: its pass rates pool them as one",
+            'name it in the source: `model "…"` or `model from path r"…"`',
+        )
 
 
 def _rejects(inputs: Sequence[Input]) -> Iterator[Diagnostic]:
     for given in inputs:
         if given.parsed.rejects:
-            yield _warning("C0617", f"{len(given.parsed.rejects)} records of source `{given.corpus.name}` could not be read", "`rejects.jsonl` has each with file, line and reason")
+            yield _warning(
+                "C0617",
+                f"{len(given.parsed.rejects)} records of source `{given.corpus.name}` could not be read",
+                "`rejects.jsonl` has each with file, line and reason",
+            )
 
 
 def _empty(executed: Executed, written: dict[str, Written]) -> Iterator[Diagnostic]:
     for name, w in written.items():
         if not sum(w.rows.values()):
-            yield _warning("C0618", f"sink `{name}` is empty", f"`curatec why OUT --sink {name}` says where its rows went")
+            yield _warning(
+                "C0618", f"sink `{name}` is empty", f"`curatec why OUT --sink {name}` says where its rows went"
+            )
 
 
 def _schemas(executed: Executed) -> Iterator[Diagnostic]:
     for branch in executed.plan.sinks:
         rows = executed.ends[branch.name].rows
         if branch.name in ("sft", "rl", "preference"):
-            bare = rows.filter(pl.col("toolset").is_null() & pl.col("id").is_in(_calling(executed, branch.name).implode()))
+            bare = rows.filter(
+                pl.col("toolset").is_null() & pl.col("id").is_in(_calling(executed, branch.name).implode())
+            )
             if bare.height:
-                yield _warning("C0616", f"{bare.height} runs in `{branch.name}` call tools whose schemas are not known", "a trainer shows the model no tools then: give them with `tools from` in the source")
+                yield _warning(
+                    "C0616",
+                    f"{bare.height} runs in `{branch.name}` call tools whose schemas are not known",
+                    "a trainer shows the model no tools then: give them with `tools from` in the source",
+                )
 
 
 def _calling(executed: Executed, sink: str) -> pl.Series:

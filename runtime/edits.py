@@ -54,14 +54,20 @@ def _unharmed(turns: pl.DataFrame, frames: Frames, place: Place) -> pl.DataFrame
 def _links(turns: pl.DataFrame) -> pl.DataFrame:
     """One row a call with a result: (run, turn, result_turn) and whether either is gone."""
     calls = turns.select("run", "turn", "gone", "calls").explode("calls", empty_as_null=False, keep_nulls=False)
-    calls = calls.unnest("calls").select("run", "turn", call_gone="gone", result_turn="result_turn").drop_nulls("result_turn")
+    calls = (
+        calls.unnest("calls")
+        .select("run", "turn", call_gone="gone", result_turn="result_turn")
+        .drop_nulls("result_turn")
+    )
     results = turns.select("run", result_turn="turn", result_gone="gone")
     return calls.join(results, on=["run", "result_turn"], how="inner", maintain_order="left")
 
 
 def _orphans(turns: pl.DataFrame) -> pl.DataFrame:
     links = _links(turns)
-    lone_calls = links.filter(pl.col("result_gone") & ~pl.col("call_gone")).select("run", "turn", role=pl.lit("assistant"))
+    lone_calls = links.filter(pl.col("result_gone") & ~pl.col("call_gone")).select(
+        "run", "turn", role=pl.lit("assistant")
+    )
     lone_results = links.filter(pl.col("call_gone") & ~pl.col("result_gone")).select(
         "run", turn="result_turn", role=pl.lit("tool")
     )
@@ -74,7 +80,10 @@ def _repaired(turns: pl.DataFrame) -> pl.DataFrame:
     results = links.filter(pl.col("call_gone")).select("run", turn="result_turn", pair=pl.lit(True)).unique()
     turns = turns.join(results, on=["run", "turn"], how="left", maintain_order="left")
     turns = turns.with_columns(gone=pl.col("gone") | pl.col("pair").fill_null(False)).drop("pair")
-    lost = {(r["run"], r["turn"], r["result_turn"]) for r in links.filter(pl.col("result_gone") & ~pl.col("call_gone")).iter_rows(named=True)}
+    lost = {
+        (r["run"], r["turn"], r["result_turn"])
+        for r in links.filter(pl.col("result_gone") & ~pl.col("call_gone")).iter_rows(named=True)
+    }
     if not lost:
         return turns
     return _without_calls(turns, lost)
@@ -104,7 +113,12 @@ def _without_calls(turns: pl.DataFrame, lost: set[tuple[int, int, int]]) -> pl.D
 def _log_dropped(turns: pl.DataFrame, frames: Frames, place: Place) -> int:
     gone = turns.filter("gone")
     place.ledger.add(
-        frames.runs["id"].gather(gone["run"]), "dropped", turn=gone["turn"], reason=place.step.because, n=1, **place.common()
+        frames.runs["id"].gather(gone["run"]),
+        "dropped",
+        turn=gone["turn"],
+        reason=place.step.because,
+        n=1,
+        **place.common(),
     )
     return gone.height
 
@@ -114,7 +128,13 @@ def _log_fewer_calls(turns: pl.DataFrame, frames: Frames, place: Place) -> int:
     lost = frames.turns["calls"].list.len().cast(pl.Int64) - turns["calls"].list.len().cast(pl.Int64)
     fewer = turns.select("run", "turn", "gone", lost=lost).filter((pl.col("lost") > 0) & ~pl.col("gone"))
     place.ledger.add(
-        frames.runs["id"].gather(fewer["run"]), "edited", turn=fewer["turn"], reason=place.step.because, key="calls", n=fewer["lost"], **place.common()
+        frames.runs["id"].gather(fewer["run"]),
+        "edited",
+        turn=fewer["turn"],
+        reason=place.step.because,
+        key="calls",
+        n=fewer["lost"],
+        **place.common(),
     )
     return fewer.height
 
@@ -133,7 +153,11 @@ def _(operation: plan.TurnsSet, state: State, place: Place) -> State:
     for part, frames in state.batches():
         value = frames.series(operation.value, Level.TURN)
         old = frames.turns[operation.field]
-        chosen = pl.repeat(True, len(old), dtype=pl.Boolean, eager=True) if operation.where is None else frames.mask(operation.where, Level.TURN)
+        chosen = (
+            pl.repeat(True, len(old), dtype=pl.Boolean, eager=True)
+            if operation.where is None
+            else frames.mask(operation.where, Level.TURN)
+        )
         changed = chosen & value.ne_missing(old)
         new = frames.turns.with_columns(
             pl.when(changed).then(pl.lit(value)).otherwise(pl.col(operation.field)).alias(operation.field),
@@ -142,11 +166,20 @@ def _(operation: plan.TurnsSet, state: State, place: Place) -> State:
         if operation.field == "content":
             kind = pl.when(pl.lit(value).is_null()).then(pl.lit("null")).otherwise(pl.lit("text"))
             new = new.with_columns(
-                content_kind=pl.when(changed).then(kind).otherwise(pl.col("content_kind").cast(pl.String)).cast(frames.turns.schema["content_kind"])
+                content_kind=pl.when(changed)
+                .then(kind)
+                .otherwise(pl.col("content_kind").cast(pl.String))
+                .cast(frames.turns.schema["content_kind"])
             )
         turns = frames.turns.filter(changed)
         place.ledger.add(
-            frames.runs["id"].gather(turns["run"]), "edited", turn=turns["turn"], reason=place.step.because, key=operation.field, n=1, **place.common()
+            frames.runs["id"].gather(turns["run"]),
+            "edited",
+            turn=turns["turn"],
+            reason=place.step.because,
+            key=operation.field,
+            n=1,
+            **place.common(),
         )
         edited += turns.height
         files[part] = _write(new, place, part)
@@ -166,7 +199,14 @@ def _(operation: plan.ToolsFilter, state: State, place: Place) -> State:
         names = _pruned(frames, kept, toolsets)
         changed = names.ne_missing(frames.runs["toolset"])
         removed = frames.tools.height - kept.height
-        place.ledger.add(frames.runs.filter(changed)["id"], "edited", key="tools", reason=place.step.because, n=_removed(frames, kept).filter(changed), **place.common())
+        place.ledger.add(
+            frames.runs.filter(changed)["id"],
+            "edited",
+            key="tools",
+            reason=place.step.because,
+            n=_removed(frames, kept).filter(changed),
+            **place.common(),
+        )
         edited += removed
         pieces.append(names)
     after = state.with_column("toolset", pl.concat(pieces)) if pieces else state

@@ -13,7 +13,8 @@ from curatec.compiler import plan
 from curatec.compiler.core import Apply, Column, Const, Core, Quantifier, Window
 from curatec.compiler.core import Path as JsonPathOf
 from curatec.runtime import edits, filters
-from curatec.runtime.corpus import Input, Loaded, load
+from curatec.runtime.corpus import Loaded, load
+from curatec.runtime.inputs import Input
 from curatec.runtime.ledger import Ledger
 from curatec.runtime.state import State
 from curatec.runtime.step import Place, run

@@ -67,12 +67,19 @@ def failures(outcomes: tuple[Outcome, ...]) -> list[Diagnostic]:
 def _finished(executed: Executed, sink: str) -> State:
     """The rows that the sink wrote: its own rules may have dropped some after the last step."""
     state = executed.ends[sink]
-    gone = [f.filter((pl.col("sink") == sink) & pl.col("step").is_null() & pl.col("action").is_in(["dropped", "rejected"]))["traj_id"] for f in executed.ledger.frames]
+    gone = [
+        f.filter((pl.col("sink") == sink) & pl.col("step").is_null() & pl.col("action").is_in(["dropped", "rejected"]))[
+            "traj_id"
+        ]
+        for f in executed.ledger.frames
+    ]
     lost = pl.concat(gone) if gone else pl.Series([], dtype=pl.String)
     return state.keep(~state.rows["id"].is_in(lost.implode())) if len(lost) else state
 
 
-def _outcome(expectation: plan.Expectation, finished: Mapping[str | None, State], written: Mapping[str, Written]) -> Outcome:
+def _outcome(
+    expectation: plan.Expectation, finished: Mapping[str | None, State], written: Mapping[str, Written]
+) -> Outcome:
     values = _evaluate(expectation.condition, finished, written)
     failed = {group: value for group, value in values.items() if not value}
     sides = expectation.condition
@@ -89,7 +96,9 @@ def _at(values: Mapping[Group, float], group: Group) -> float | None:
     return values.get(group, values.get(()))
 
 
-def _evaluate(test: plan.Test, finished: Mapping[str | None, State], written: Mapping[str, Written]) -> dict[Group, float]:
+def _evaluate(
+    test: plan.Test, finished: Mapping[str | None, State], written: Mapping[str, Written]
+) -> dict[Group, float]:
     """The value for each group; () for a condition without groups."""
     match test:
         case plan.Number(value=value):
@@ -104,7 +113,9 @@ def _evaluate(test: plan.Test, finished: Mapping[str | None, State], written: Ma
             return {g: compute(a, b) for g, a, b in pairs if a is not None and b is not None}
 
 
-def _measure(measure: plan.Measure, finished: Mapping[str | None, State], written: Mapping[str, Written]) -> dict[Group, float]:
+def _measure(
+    measure: plan.Measure, finished: Mapping[str | None, State], written: Mapping[str, Written]
+) -> dict[Group, float]:
     if measure.sink is not None and measure.function == "count" and not measure.keys:
         return {(): float(sum(written[measure.sink].rows.values()))}
     state = finished[measure.sink]
@@ -114,7 +125,12 @@ def _measure(measure: plan.Measure, finished: Mapping[str | None, State], writte
     argument = values[-1] if measure.argument is not None else None
     if state.rows.is_empty():
         return {} if measure.keys else {(): 0.0} if measure.function in ("count", "sum", "share") else {}
-    window = Window(measure.function, measure.argument, measure.keys, measure.argument.type if measure.argument is not None else Type.INT)
+    window = Window(
+        measure.function,
+        measure.argument,
+        measure.keys,
+        measure.argument.type if measure.argument is not None else Type.INT,
+    )
     result = aggregate(window, argument, keys, state.rows.height)
     if not keys:
         return {(): float(result[0])} if result[0] is not None else {}

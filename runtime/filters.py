@@ -11,7 +11,6 @@ from curatec.compiler import plan, text
 from curatec.runtime.state import State
 from curatec.runtime.step import Place, apply
 
-
 # ---- filters ----
 
 
@@ -52,7 +51,9 @@ def _(operation: plan.Limit, state: State, place: Place) -> State:
     null_key = _any_null(keys, measured.rows.height)
     descending = [o.descending for o in operation.order]
     kept = _first_of_each(measured.rows["id"], keys, order, descending, operation.count) | null_key
-    place.drop(measured.rows.filter(~kept)["id"], key=_shown(keys, ~kept), reason=place.step.because or "over the limit")
+    place.drop(
+        measured.rows.filter(~kept)["id"], key=_shown(keys, ~kept), reason=place.step.because or "over the limit"
+    )
     after = measured.keep(kept)
     place.count(state, after, null_key=int(null_key.sum()))
     return after
@@ -80,7 +81,13 @@ def _(operation: plan.Dedup, state: State, place: Place) -> State:
 def _any_null(keys: Sequence[pl.Series], height: int) -> pl.Series:
     """Where some key is null: such a row is in no group and is left alone (semantics 12)."""
     frame = pl.DataFrame({"height": pl.int_range(height, eager=True), **_named(keys)})
-    return frame.select(pl.any_horizontal(pl.lit(False), *(pl.col(f"k{i}").is_null() for i in range(len(keys)))).alias("x"))["x"] if keys else pl.repeat(False, height, dtype=pl.Boolean, eager=True)
+    return (
+        frame.select(
+            pl.any_horizontal(pl.lit(False), *(pl.col(f"k{i}").is_null() for i in range(len(keys)))).alias("x")
+        )["x"]
+        if keys
+        else pl.repeat(False, height, dtype=pl.Boolean, eager=True)
+    )
 
 
 def _named(keys: Sequence[pl.Series]) -> dict[str, pl.Series]:
@@ -160,7 +167,11 @@ def _(operation: plan.Split, state: State, place: Place) -> State:
     place.count(state, after)
     for name, _ in operation.shares:
         if rows.height and not place.partial and name not in parts.unique().to_list():
-            raise place.fail("C0609", f"the split leaves `{name}` empty", f"there are {key.n_unique()} keys: give `{name}` a larger share, or choose another seed")
+            raise place.fail(
+                "C0609",
+                f"the split leaves `{name}` empty",
+                f"there are {key.n_unique()} keys: give `{name}` a larger share, or choose another seed",
+            )
     return after
 
 
@@ -169,7 +180,11 @@ def _tasks_whole(rows: pl.DataFrame, key: pl.Series, place: Place) -> None:
     parted = rows.select("task", key=key).group_by("task").agg(n=pl.col("key").n_unique()).filter(pl.col("n") > 1)
     if parted.height:
         example = parted.sort("task")["task"][0]
-        raise place.fail("C0413", f"this key parts {parted.height} tasks, such as `{example}`", "split by `task`, or by what is the same for all runs of a task")
+        raise place.fail(
+            "C0413",
+            f"this key parts {parted.height} tasks, such as `{example}`",
+            "split by `task`, or by what is the same for all runs of a task",
+        )
 
 
 def _parts(draws: pl.Series, shares: Sequence[tuple[str, float]]) -> pl.Series:
@@ -178,4 +193,6 @@ def _parts(draws: pl.Series, shares: Sequence[tuple[str, float]]) -> pl.Series:
     for (_, share), (name, _) in zip(reversed(shares[1:]), reversed(shares[:-1]), strict=True):
         bound -= share
         part = pl.when(pl.lit(draws) < text.threshold(max(0.0, min(1.0, bound)))).then(pl.lit(name)).otherwise(part)
-    return pl.select(split=part if len(shares) > 1 else pl.lit(draws).is_null().replace_strict({False: shares[0][0]}, default=None)).to_series()
+    return pl.select(
+        split=part if len(shares) > 1 else pl.lit(draws).is_null().replace_strict({False: shares[0][0]}, default=None)
+    ).to_series()

@@ -13,8 +13,8 @@ import polars as pl
 from curatec.dsl.diagnostics import CuratecError
 from curatec.runtime import ingest
 from curatec.runtime.cache import Cache
-from curatec.runtime.corpus import CODES
 from curatec.runtime.formats.defects import DEFECTS
+from curatec.runtime.inputs import CODES
 
 # What a tool result that reports an error often begins with.
 ERROR_BEGINNINGS = r"^(Error|ERROR|error|Traceback|Exception|Failed|FAILED)\b"

@@ -83,4 +83,6 @@ class Ledger:
 
 
 def counted(step: Step, sink: str | None, position: int, entered: int, left: int) -> StepCount:
-    return StepCount(sink, position, step.label, step.text, entered, left, entered - left, because=step.because, see=step.see)
+    return StepCount(
+        sink, position, step.label, step.text, entered, left, entered - left, because=step.because, see=step.see
+    )

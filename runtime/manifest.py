@@ -19,9 +19,9 @@ from curatec.compiler import plan
 from curatec.dsl.diagnostics import Diagnostic, to_json
 
 if TYPE_CHECKING:
-    from curatec.runtime.corpus import Input
     from curatec.runtime.execute import Executed
     from curatec.runtime.expectations import Outcome
+    from curatec.runtime.inputs import Input
     from curatec.runtime.sinks.written import Written
 
 MANIFEST_VERSION = 1
@@ -64,7 +64,11 @@ def build(
         "curatec": version("curatec"),
         "strategy": whole.strategy,
         "partial": partial,
-        "spec": {"text": spec_text, "digest": _text_digest(spec_text), "imports": [_text_digest(text) for _, text in modules[1:]]},
+        "spec": {
+            "text": spec_text,
+            "digest": _text_digest(spec_text),
+            "imports": [_text_digest(text) for _, text in modules[1:]],
+        },
         "plan_digest": plan.digest(whole),
         "params": dict(whole.params),
         "inputs": inputs(executed),
@@ -72,7 +76,10 @@ def build(
         "branches": branches(whole),
         "sinks": {name: _sink(w) for name, w in written.items()},
         "conservation": _conservation(executed, written),
-        "expectations": [{"label": o.expectation.label, "text": o.expectation.text, "held": o.held, "measured": o.measured} for o in expectations],
+        "expectations": [
+            {"label": o.expectation.label, "text": o.expectation.text, "held": o.held, "measured": o.measured}
+            for o in expectations
+        ],
         "lints": [_lint(d) for d in lints],
         "effects": [],
         "costs": {"model_calls": 0, "usd": 0.0},
@@ -116,7 +123,9 @@ def inputs(executed: Executed) -> dict[str, Any]:
 def steps(executed: Executed) -> list[dict[str, Any]]:
     """What each step did; its digest says what it is, so that `plan` can tell a changed one from a renamed one."""
     digests = {(branch, step.label): plan.digest(step.operation) for branch, step in executed.plan.steps()}
-    return [_drop_none(asdict(count) | {"digest": digests[count.sink, count.label]}) for count in executed.ledger.counts]
+    return [
+        _drop_none(asdict(count) | {"digest": digests[count.sink, count.label]}) for count in executed.ledger.counts
+    ]
 
 
 def branches(whole: plan.Plan) -> list[dict[str, Any]]:

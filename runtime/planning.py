@@ -14,7 +14,7 @@ import xxhash
 from curatec.compiler import plan
 from curatec.compiler.check import Checked
 from curatec.dsl.diagnostics import CuratecError
-from curatec.runtime.corpus import Input
+from curatec.runtime.inputs import Input
 from curatec.runtime.manifest import input_digest
 from curatec.runtime.output import Output, open_output
 

@@ -116,7 +116,10 @@ def _refuse_foreign(out: Path) -> None:
         raise CuratecError.of("C0612", f"`{out}` is a file", help="choose another place with `-o`", place=str(out))
     if out.is_dir() and any(out.iterdir()) and not (out / MANIFEST).exists():
         raise CuratecError.of(
-            "C0612", f"`{out}` holds other files", help="it would be replaced as a whole: choose an empty or new directory with `-o`", place=str(out)
+            "C0612",
+            f"`{out}` holds other files",
+            help="it would be replaced as a whole: choose an empty or new directory with `-o`",
+            place=str(out),
         )
 
 

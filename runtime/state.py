@@ -13,11 +13,10 @@ from pathlib import Path
 
 import polars as pl
 
-from curatec.compiler.core import Core
+from curatec.compiler.core import Core, Window, children
 from curatec.compiler.frames import DTYPES, Frames
 from curatec.compiler.json_path import JsonPath
 from curatec.compiler.passes import needs_turns
-from curatec.compiler.core import Window, children
 
 PLACE = ("part", "row")
 
@@ -91,7 +90,9 @@ class State:
             columns = [pl.concat([piece[i] for piece in pieces]).alias(names[core]) for i, core in enumerate(wanted)]
             rows = self.rows.with_columns(columns)
         else:
-            rows = self.rows.with_columns(pl.lit(None, dtype=DTYPES[core.type]).alias(name) for core, name in names.items())
+            rows = self.rows.with_columns(
+                pl.lit(None, dtype=DTYPES[core.type]).alias(name) for core, name in names.items()
+            )
         return replace(self, rows=rows, known={**self.known, **names})
 
     def _computable(self, core: Core) -> bool:
@@ -100,7 +101,10 @@ class State:
         from curatec.compiler.core import columns
         from curatec.compiler.types import Level
 
-        return all(name in self.rows.columns or name in TRAJECTORY_CONTENT or name == "meta" for name in columns(core, Level.TRAJECTORY))
+        return all(
+            name in self.rows.columns or name in TRAJECTORY_CONTENT or name == "meta"
+            for name in columns(core, Level.TRAJECTORY)
+        )
 
     def values(self, cores: Sequence[Core], ahead: Sequence[Core] = ()) -> tuple[State, list[pl.Series]]:
         """The state with what had to be measured, and one value for each row and expression."""

@@ -33,12 +33,16 @@ class Place:
     def common(self) -> dict[str, object]:
         return {"sink": self.sink, "step": self.position, "label": self.step.label}
 
-    def count(self, before: State, after: State, *, edited: int = 0, predicate_null: int = 0, null_key: int = 0) -> None:
+    def count(
+        self, before: State, after: State, *, edited: int = 0, predicate_null: int = 0, null_key: int = 0
+    ) -> None:
         made = counted(self.step, self.sink, self.position, before.rows.height, after.rows.height)
         self.ledger.count(replace(made, edited=edited, predicate_null=predicate_null, null_key=null_key))
 
-    def fail(self, code: str, message: str, *help: str) -> CuratecError:  # noqa: A002
-        return CuratecError([Diagnostic(code, message, self.step.span, f"step `{self.step.label}`", help, source=self.step.source)])
+    def fail(self, code: str, message: str, *help: str) -> CuratecError:
+        return CuratecError(
+            [Diagnostic(code, message, self.step.span, f"step `{self.step.label}`", help, source=self.step.source)]
+        )
 
 
 def run(state: State, place: Place) -> State:
@@ -48,7 +52,11 @@ def run(state: State, place: Place) -> State:
     except pl.exceptions.InvalidOperationError as error:
         if "conversion" not in str(error):
             raise
-        raise place.fail("C0608", "a number of this step does not fit in 64 bits", "bring it into range, for example with `least(x, …)`") from None
+        raise place.fail(
+            "C0608",
+            "a number of this step does not fit in 64 bits",
+            "bring it into range, for example with `least(x, …)`",
+        ) from None
 
 
 @singledispatch

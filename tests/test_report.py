@@ -26,8 +26,8 @@ from hypothesis import strategies as st
 from curatec.runtime import expectations, manifest, report, report_measures, report_plots, report_text, sinks
 from curatec.runtime.cache import Cache
 from curatec.runtime.compile import Request, checked, chosen_plan
-from curatec.runtime.corpus import read_inputs
 from curatec.runtime.execute import Executed, execute
+from curatec.runtime.inputs import read_inputs
 from curatec.runtime.report_measures import axis_for, counts, nice
 from curatec.runtime.sinks.written import Written
 

@@ -34,7 +34,7 @@ def command(
     from curatec.dsl.diagnostics import to_json
     from curatec.runtime.cache import Cache
     from curatec.runtime.cli.progress import watching
-    from curatec.runtime.corpus import read_inputs
+    from curatec.runtime.inputs import read_inputs
     from curatec.runtime.planning import compare
     from curatec.runtime.request import Request, checked, chosen_plan, default_out
 

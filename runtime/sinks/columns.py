@@ -101,7 +101,12 @@ def table(columns: tuple[Col, ...], rows: list[dict[str, Any]]) -> pa.Table:
     polars builds the columns: pyarrow's own reader of Python lists loads pandas first, where that is installed.
     """
     data = {c.name: pl.Series(c.name, [row[c.name] for row in rows], dtype=_POLARS[c.kind]) for c in columns}
-    return pl.DataFrame(data).to_arrow(compat_level=pl.CompatLevel.oldest()).cast(_texts(columns)).cast(arrow_schema(columns))
+    return (
+        pl.DataFrame(data)
+        .to_arrow(compat_level=pl.CompatLevel.oldest())
+        .cast(_texts(columns))
+        .cast(arrow_schema(columns))
+    )
 
 
 def _texts(columns: tuple[Col, ...]) -> pa.Schema:

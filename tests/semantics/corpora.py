@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from curatec.compiler import plan
 from curatec.runtime import ingest
-from curatec.runtime.corpus import Input
 from curatec.runtime.formats.model import Call, Run, Turn
 from curatec.runtime.formats.rows import Rows, finish
+from curatec.runtime.inputs import Input
 
 Finished = list[tuple[Run, str]]  # runs with their digests
 

@@ -23,8 +23,8 @@ from curatec.dsl import ast
 from curatec.dsl.diagnostics import CuratecError, Diagnostic
 from curatec.dsl.parse import parse
 from curatec.runtime.cache import Cache
-from curatec.runtime.corpus import read_inputs
 from curatec.runtime.execute import Executed, execute, sorted_rows
+from curatec.runtime.inputs import read_inputs
 from curatec.runtime.state import State
 
 Record = dict[str, Any]

@@ -17,8 +17,8 @@ from curatec.compiler.load import load_text
 from curatec.compiler.passes import optimise
 from curatec.runtime import sinks
 from curatec.runtime.cache import Cache
-from curatec.runtime.corpus import read_inputs
 from curatec.runtime.execute import Executed, execute
+from curatec.runtime.inputs import read_inputs
 from curatec.runtime.sinks.written import Written
 
 Record = dict[str, Any]

@@ -12,8 +12,8 @@ from curatec.compiler.load import load_text
 from curatec.compiler.passes import optimise
 from curatec.runtime import sinks
 from curatec.runtime.cache import Cache
-from curatec.runtime.corpus import read_inputs
 from curatec.runtime.execute import execute
+from curatec.runtime.inputs import read_inputs
 
 from .conftest import Made, span_text
 
