@@ -11,7 +11,7 @@ from curatec.compiler.check_later import check_later
 from curatec.compiler.core import Column, Core, Order
 from curatec.compiler.fields import FIELDS, SETTABLE
 from curatec.compiler.scope import RESERVED, Scope
-from curatec.compiler.statements import stable_name, statement_text, verb
+from curatec.compiler.statements import stable_name, verb
 from curatec.compiler.types import Level, Type
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import Diagnostic, did_you_mean
@@ -139,7 +139,7 @@ class StepChecker:
         return plan.Step(
             operation,
             label,
-            statement_text(statement),
+            statement,
             statement.because,
             statement.see,
             statement.label is not None,

@@ -14,7 +14,9 @@ from enum import Enum
 from typing import Any, Literal
 
 from curatec.compiler.core import Core, Order
+from curatec.compiler.statements import statement_text
 from curatec.compiler.types import Type
+from curatec.dsl import ast
 from curatec.dsl.source import Source, Span
 
 PLAN_VERSION = 1
@@ -109,16 +111,21 @@ Operation = Filter | TurnsFilter | TurnsSet | ToolsFilter | Dedup | Limit | Samp
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An operation under its label. `text` is the statement as printed, for reports."""
+    """An operation under its label, and the statement that it comes from."""
 
     operation: Operation
     label: str
-    text: str
+    statement: ast.Statement = field(compare=False, repr=False)
     because: str | None = None
     see: tuple[str, ...] = ()
     labelled: bool = True
     span: Span = field(default=Span(0, 0), compare=False)
     source: Source | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def text(self) -> str:
+        """The statement in one line, as reports show it. Printed when asked for: checking needs none."""
+        return statement_text(self.statement)
 
 
 # ---- sinks ----
@@ -286,7 +293,9 @@ class Plan:
 # ---- digests ----
 
 # What a plan node keeps for people; it never changes what is computed.
-_ASIDE = {"label", "text", "because", "see", "labelled", "span", "source", "base", "strategy", "params", "path"}
+_ASIDE = {
+    "label", "statement", "text", "because", "see", "labelled", "span", "source", "base", "strategy", "params", "path",
+}  # fmt: skip
 
 
 def canonical(value: Any) -> Any:

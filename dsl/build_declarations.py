@@ -207,9 +207,7 @@ RULES["gates"] = lambda b, span, c: Given("after", c[0], span)
 @rule("node")
 def _node(builder: Builder, span: Span, children: list[Any]) -> Any:
     name, op_class, *rest = children
-    return builder.block(
-        lambda **fields: ast.WorkflowNode.make(op_class=op_class, **fields), label(name), rest, span
-    )
+    return builder.block(lambda **fields: ast.WorkflowNode.make(op_class=op_class, **fields), label(name), rest, span)
 
 
 @rule("workflow")
@@ -218,7 +216,6 @@ def _workflow(builder: Builder, span: Span, children: list[Any]) -> Any:
     difficulty = items.pop(0) if isinstance(first, Token) else None
     name = label(first) if isinstance(first, Token) else first
     given = [
-        Given("nodes", (item,), item.span, adds=True) if isinstance(item, ast.WorkflowNode) else item
-        for item in items
+        Given("nodes", (item,), item.span, adds=True) if isinstance(item, ast.WorkflowNode) else item for item in items
     ]
     return builder.block(lambda **fields: ast.Workflow.make(difficulty=difficulty, **fields), name, given, span)

@@ -126,4 +126,6 @@ def _quantifier(builder: Builder, span: Span, function: Name, arguments: list[An
     if first is not None:
         return ast.Quantifier.make(quantifier=name, collection=first.name, where=first.where, span=span)
     reference = arguments[0].value
-    return ast.Quantifier.make(quantifier=name, collection=Name.make(name=reference.name, span=reference.span), span=span)
+    return ast.Quantifier.make(
+        quantifier=name, collection=Name.make(name=reference.name, span=reference.span), span=span
+    )

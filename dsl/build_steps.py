@@ -85,7 +85,9 @@ RULES["limit_each"] = lambda b, span, c: ast.Limit.make(
     count=_count(b, c[0]), per=(c[1],), each=True, span=span, **_fields(c)
 )
 RULES["sample"] = lambda b, span, c: ast.Sample.make(amount=_count(b, c[0]), span=span, **_fields(c))
-RULES["sample_share"] = lambda b, span, c: ast.Sample.make(amount=_count(b, c[0], percent=True), span=span, **_fields(c))
+RULES["sample_share"] = lambda b, span, c: ast.Sample.make(
+    amount=_count(b, c[0], percent=True), span=span, **_fields(c)
+)
 RULES["mix"] = lambda b, span, c: ast.Mix.make(shares=c[0], span=span, **_fields(c))
 RULES["derive"] = lambda b, span, c: ast.Derive.make(name=c[0], value=c[1], span=span)
 RULES["tag"] = lambda b, span, c: ast.Tag.make(span=span)

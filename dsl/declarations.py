@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from curatec.dsl.expr import Argument, Call, Expr, Literal_, Number, Text
+from curatec.dsl.expr import Call, Expr, Literal_, Number, Text
 from curatec.dsl.nodes import Name, Node
 from curatec.dsl.steps import Choices, Range, Share, Sink, Stage, Step
 
@@ -308,5 +308,3 @@ class File(Node):
 
     kind: Literal["file"] = "file"
     declarations: tuple[Declaration, ...] = ()
-
-

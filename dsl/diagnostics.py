@@ -46,7 +46,7 @@ class CuratecError(Exception):
         super().__init__("; ".join(d.message for d in self.diagnostics))
 
     @classmethod
-    def of(cls, code: str, message: str, *, help: str | Sequence[str] = (), place: str = "") -> CuratecError:  # noqa: A002
+    def of(cls, code: str, message: str, *, help: str | Sequence[str] = (), place: str = "") -> CuratecError:
         lines = (help,) if isinstance(help, str) else tuple(help)
         return cls([Diagnostic(code, message, help=lines, place=place)])
 

@@ -220,4 +220,3 @@ Expr = Annotated[
     | Cast,
     Field(discriminator="kind"),
 ]
-

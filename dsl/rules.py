@@ -42,7 +42,7 @@ class Builder(Transformer[Token, Any]):
         super().__init__(visit_tokens=False)
         self.problems: list[Diagnostic] = []
 
-    def problem(self, code: str, message: str, span: Span, note: str = "", help: str = "") -> None:  # noqa: A002
+    def problem(self, code: str, message: str, span: Span, note: str = "", help: str = "") -> None:
         self.problems.append(Diagnostic(code, message, span, note, (help,) if help else ()))
 
     def _call_userfunc(self, tree: Tree[Token], new_children: list[Any] | None = None) -> Any:

@@ -11,7 +11,7 @@ _TIGHT_AFTER = frozenset(("DOT", "LPAR", "LSQB"))
 _GLUED = frozenset(("LPAR", "LSQB", "COLON"))
 
 
-def _sign(branch: Branch, types: Sequence[str], blanks: list[str]) -> None:  # noqa: ARG001
+def _sign(branch: Branch, types: Sequence[str], blanks: list[str]) -> None:
     """`-1`, `-x`."""
     blanks[branch.start + 1] = ""
 
@@ -23,12 +23,12 @@ def _glued(branch: Branch, types: Sequence[str], blanks: list[str]) -> None:
             blanks[kid] = ""
 
 
-def _choices(branch: Branch, types: Sequence[str], blanks: list[str]) -> None:  # noqa: ARG001
+def _choices(branch: Branch, types: Sequence[str], blanks: list[str]) -> None:
     """`{a, b}`: one value out of a set, unlike `{ … }`, which holds settings."""
     blanks[branch.start + 1] = blanks[branch.end - 1] = ""
 
 
-def _unit(branch: Branch, types: Sequence[str], blanks: list[str]) -> None:  # noqa: ARG001
+def _unit(branch: Branch, types: Sequence[str], blanks: list[str]) -> None:
     """`5s`."""
     blanks[branch.end - 1] = ""
 

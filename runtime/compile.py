@@ -85,6 +85,7 @@ def compile_spec(request: Request, watch: Watch | None = None) -> Compiled:
         executed = execute(whole, inputs, scratch, limit=request.limit, progress=watch.phase)
         watch.phase("writing")
         written = {branch.name: sinks.write(executed, branch, made) for branch in whole.sinks}
+        executed.ledger.settle()
         outcomes = expectations.ask(executed, written)
         failed = expectations.failures(outcomes)
         if failed and not request.trial:

@@ -60,7 +60,7 @@ def load(inputs: Sequence[Input], cores: Sequence[Core], scratch: Path) -> Loade
     meta, args = paths_of(cores, "meta"), paths_of(cores, "args")
     toolsets: dict[str, str] = {}
     frames: list[pl.DataFrame] = []
-    files: list[Path] = []
+    turns_now = Turns()
     pieces: list[tuple[Piece, ...]] = []
     for number, group in enumerate(_groups(inputs)):
         starts = list(accumulate((part.n_runs for _, part in group), initial=0))
@@ -68,13 +68,13 @@ def load(inputs: Sequence[Input], cores: Sequence[Core], scratch: Path) -> Loade
         rows = pl.concat([_shifted(own, at) for (own, _), at in zip(settled, starts, strict=False)], how="diagonal")
         turns = [_shifted(own, at) for (_, own), at in zip(settled, starts, strict=False)]
         frames.append(rows.with_columns(part=pl.lit(number, dtype=pl.UInt32)))
-        files.append(scratch / f"part-{number}.arrow")
-        pl.concat(turns).write_ipc(files[-1], compression="uncompressed")
+        together = pl.concat(turns, rechunk=True).with_columns(edited=pl.lit(False))
+        turns_now = turns_now.written(number, together, scratch / f"part-{number}.arrow")
         pieces.append(tuple(Piece(part, at) for (_, part), at in zip(group, starts, strict=False)))
     if not frames:  # files without a single record
         nothing = [_settled_rows(given, _NOTHING, (), meta, toolsets) for given in inputs]
         frames = [rows.with_columns(part=pl.lit(0, dtype=pl.UInt32)) for rows in nothing]
-    turns_now, rows = Turns(tuple(files)), pl.concat(frames, how="diagonal")
+    rows = pl.concat(frames, how="diagonal")
     rows = with_attempts(identified(rows, State(rows, turns_now, toolsets, args)))
     return Loaded(State(rows, turns_now, toolsets, args), tuple(pieces), tuple(inputs))
 

@@ -5,7 +5,6 @@ All predicates see the turns as before the step; one pass over each part; a call
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -23,7 +22,7 @@ _ROLE = pl.col("role").cast(pl.String)
 
 @apply.register
 def _(operation: plan.TurnsFilter, state: State, place: Place) -> State:
-    files = list(state.turns.files)
+    written = state.turns
     edited = 0
     for part, frames in state.batches():
         true = frames.mask(operation.where, Level.TURN)
@@ -31,8 +30,8 @@ def _(operation: plan.TurnsFilter, state: State, place: Place) -> State:
         turns = frames.turns.with_columns(gone=gone)
         turns = _repaired(turns) if operation.repair else _unharmed(turns, frames, place)
         edited += _log_dropped(turns, frames, place) + _log_fewer_calls(turns, frames, place)
-        files[part] = _write(turns.filter(~pl.col("gone")), place, part)
-    after = state.edited(Turns(tuple(files)))
+        written = _written(written, part, turns.filter(~pl.col("gone")), place)
+    after = state.edited(written)
     place.count(state, after, edited=edited)
     return after
 
@@ -139,16 +138,14 @@ def _log_fewer_calls(turns: pl.DataFrame, frames: Frames, place: Place) -> int:
     return fewer.height
 
 
-def _write(turns: pl.DataFrame, place: Place, part: int) -> Path:
+def _written(written: Turns, part: int, turns: pl.DataFrame, place: Place) -> Turns:
     target = place.scratch / f"part-{part}-step-{place.position}-{place.sink or 'shared'}.arrow"
-    kept = [name for name in turns.columns if name not in ("run", "gone")]
-    turns.select(kept).write_ipc(target, compression="uncompressed")
-    return target
+    return written.written(part, turns.drop("run", "gone", strict=False), target)
 
 
 @apply.register
 def _(operation: plan.TurnsSet, state: State, place: Place) -> State:
-    files = list(state.turns.files)
+    written = state.turns
     edited = 0
     for part, frames in state.batches():
         value = frames.series(operation.value, Level.TURN)
@@ -182,8 +179,8 @@ def _(operation: plan.TurnsSet, state: State, place: Place) -> State:
             **place.common(),
         )
         edited += turns.height
-        files[part] = _write(new, place, part)
-    after = state.edited(Turns(tuple(files)))
+        written = _written(written, part, new, place)
+    after = state.edited(written)
     place.count(state, after, edited=edited)
     return after
 

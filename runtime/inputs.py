@@ -1,4 +1,4 @@
-"""Sources of a spec → parsed parts: finds the files, reads what settings name, says what is wrong in the spec's words."""
+"""Sources of a spec → parsed parts: finds and reads what settings name, says what is wrong where the spec says it."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class StepCount:
 
 @dataclass
 class Ledger:
-    """Grows while a strategy runs; `part` gives the rows of one branch."""
+    """Grows while a strategy runs and its sinks are written; `table` is what is published."""
 
     frames: list[pl.DataFrame] = field(default_factory=list)
     counts: list[StepCount] = field(default_factory=list)
@@ -73,6 +73,10 @@ class Ledger:
         if count.left != count.entered - count.dropped + count.created:
             raise AssertionError(f"conservation broken by step {count.label}: {count}")
         self.counts.append(count)
+
+    def settle(self) -> None:
+        """One frame from all: whoever asks many questions asks one."""
+        self.frames = [pl.concat(self.frames)] if self.frames else []
 
     def table(self) -> pl.DataFrame:
         """All rows in one order, whatever order they came in."""

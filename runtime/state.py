@@ -18,22 +18,33 @@ from curatec.compiler.frames import DTYPES, Frames
 from curatec.compiler.json_path import JsonPath
 from curatec.compiler.passes import needs_turns
 
-PLACE = ("part", "row")
+# A part of this size or less stays in memory once read: most corpora are one, and every sink reads it.
+_KEPT = 64 * 2**20  # bytes
 
 
 @dataclass(frozen=True)
 class Turns:
-    """The turns of each part, as they are now. A part is a parquet file or an Arrow one with the columns of TURNS,
-    plus `edited` (whether a step changed the turn)."""
+    """The turns of each part, as they are now: Arrow files with the columns of TURNS, and `edited` (whether a step
+    changed the turn)."""
 
-    files: tuple[Path, ...]
+    files: tuple[Path, ...] = ()
+    _last: dict[int, pl.DataFrame] = field(default_factory=dict, compare=False, repr=False)
+
+    def written(self, part: int, turns: pl.DataFrame, file: Path) -> Turns:
+        """With a new file for a part, or for one more."""
+        turns.write_ipc(file, compression="uncompressed")
+        small = turns.estimated_size() <= _KEPT
+        return Turns((*self.files[:part], file, *self.files[part + 1 :]), {part: turns} if small else {})
 
     def load(self, part: int, rows: pl.Series) -> pl.DataFrame:
         """The turns of some trajectories of one part, sorted by (row, turn)."""
-        file = self.files[part]
-        scan = pl.scan_ipc(file) if file.suffix == ".arrow" else pl.scan_parquet(file)
-        turns = scan.join(pl.LazyFrame({"row": rows}), on="row", how="semi", maintain_order="left").collect()
-        return turns if "edited" in turns.columns else turns.with_columns(edited=pl.lit(False))
+        turns = self._last.get(part)
+        if turns is None:
+            turns = pl.read_ipc(self.files[part])
+            self._last.clear()
+            if turns.estimated_size() <= _KEPT:
+                self._last[part] = turns
+        return turns.join(pl.DataFrame({"row": rows}), on="row", how="semi", maintain_order="left")
 
 
 @dataclass(frozen=True)

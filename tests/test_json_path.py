@@ -9,10 +9,11 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
-from curatec.compiler import json_path as J
-from curatec.compiler.json_path import JsonPath, canonical, defects, extract, parse_path
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from curatec.compiler import json_path as J
+from curatec.compiler.json_path import JsonPath, canonical, defects, extract, parse_path
 
 quick = settings(max_examples=150, deadline=None, derandomize=True)
 TEXTS = st.text(st.sampled_from('ab"\\é東😀\x00\n\u2028') | st.characters(exclude_categories=["Cs"]), max_size=6)

@@ -8,11 +8,12 @@ from itertools import pairwise
 import duckdb
 import polars as pl
 import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
 from curatec.compiler import regex as R
 from curatec.compiler.regex import Regex, RegexProblem, parse
 from curatec.compiler.regex_tree import matches_empty
-from hypothesis import assume, example, given, settings
-from hypothesis import strategies as st
 
 quick = settings(max_examples=200, deadline=None, derandomize=True)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import duckdb
 import polars as pl
 import pytest
-from curatec.compiler import text as T
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xxhash import xxh3_128_hexdigest
+
+from curatec.compiler import text as T
 
 TRICKY = "aAzZ09 \t\r\n\f\v\u00a0ßẞéÉe\u0301ΣσςİıKÅ\u1e9e東京😀👩‍💻\u200d\U00010d50ꟜDŽ\x00'\""
 TEXTS = st.text(st.sampled_from(TRICKY) | st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -11,6 +12,11 @@ def main() -> None:
         from curatec.runtime.cli.app import run
 
         code = run(sys.argv[1:])
+        sys.stdout.flush()
+        sys.stderr.flush()
     except KeyboardInterrupt:  # before or after what `run` guards
         code = 130
-    sys.exit(code)
+    except OSError:  # whoever read has gone
+        code = 1
+    # All files are closed by now. Taking millions of objects apart first would cost more than many a command.
+    os._exit(code)

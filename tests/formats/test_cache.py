@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from curatec.runtime.cache import Cache, CacheError, default_root
 from curatec.runtime.formats.openai import OpenAi
 from curatec.runtime.formats.rows import Rows

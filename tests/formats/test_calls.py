@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from curatec.runtime.formats.defects import DEFECTS
 from curatec.runtime.formats.link import link
 from curatec.runtime.formats.model import Call, Turn

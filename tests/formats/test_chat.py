@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+
 from curatec.runtime.ingest import IngestError
 
 from .conftest import USER, Read, assistant, call, chat, lines, result

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from curatec.runtime.cache import Cache
 from curatec.runtime.formats import adapters
 from curatec.runtime.ingest import IngestError, ingest

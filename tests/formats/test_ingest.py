@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from curatec.runtime.cache import Cache
 from curatec.runtime.formats import adapters, near_misses, parse, recognise
 from curatec.runtime.formats.model import ANYWHERE, Context, Match, Run, Sample, Turn

@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from curatec.runtime.formats.json_text import JsonError, NonFinite, Reader, encode
 from hypothesis import given
 from hypothesis import strategies as st
+
+from curatec.runtime.formats.json_text import JsonError, NonFinite, Reader, encode
 
 
 def read(text: str) -> tuple[Any, set[str]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+
 from curatec.runtime.cache import Cache
 from curatec.runtime.ingest import Corpus, ingest, resolve
 

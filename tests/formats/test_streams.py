@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from curatec.runtime.formats import json_stream
 from curatec.runtime.formats.containers import read_records
 from curatec.runtime.formats.json_stream import Broken, Item, Record, read_json, shape_of
 from curatec.runtime.formats.json_text import encode
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 NONE: frozenset[str] = frozenset()
 

@@ -19,7 +19,7 @@ LITERALS = {
     TS: ('["a", "ok"]', '["search"]'),
 }
 PATTERNS = (r"[0-9]+", r"^o", r"(k|b)$", r"\bW(\d+)", r"(?i)error", r"[^a-z ]", r"x*", r"(a)|(b)", r"\S\s")
-META = ("meta.n", "meta.user_id", "meta.flag", "meta.tags[0]", 'meta.tags[1].k', "meta.zz", 'meta["n"]')
+META = ("meta.n", "meta.user_id", "meta.flag", "meta.tags[0]", "meta.tags[1].k", "meta.zz", 'meta["n"]')
 ARGS = ("args.x", 'args["x-y"]', "args.y.z[1]", "args.y", "args.zz")
 COMPARE = ("==", "!=", "<", "<=", ">", ">=")
 
@@ -231,7 +231,7 @@ def expressions(draw: st.DrawFn, level: Level = Level.TRAJECTORY, depth: int = 3
 
 # ---- steps ----
 
-FAMILIES = 'failure late { when turn_count > 2 }\nfailure wrong { when any(calls where is_error) or reward < 0.3 }\n'
+FAMILIES = "failure late { when turn_count > 2 }\nfailure wrong { when any(calls where is_error) or reward < 0.3 }\n"
 
 
 @dataclass

@@ -198,7 +198,7 @@ def test_rule_09_repair_keeps_a_turn_that_still_says_something(bench: Bench) -> 
 
 def test_rule_09_orphans_of_the_data_are_defects(bench: Bench) -> None:
     records = [record(USER, result("lost", id="9"), call("f"))]
-    assert bench.run("x: turns drop where role == \"user\"", records).shared.rows["defects"][0].to_list() == [
+    assert bench.run('x: turns drop where role == "user"', records).shared.rows["defects"][0].to_list() == [
         "ends_on_call",
         "orphan_result",
     ]
@@ -330,7 +330,7 @@ def test_rule_16_of_nothing(bench: Bench) -> None:
 
 
 def test_rule_17_no_implicit_casts(bench: Bench) -> None:
-    for text in ('task_id == 1', '"1" < 2', 'trial + "1"', "success == 1", 'contains(trial, "1")'):
+    for text in ("task_id == 1", '"1" < 2', 'trial + "1"', "success == 1", 'contains(trial, "1")'):
         assert bench.codes(bench.spec(f"x: derive y = {text}")) in (["C0301"], ["C0311"], ["C0304"]), text
 
 

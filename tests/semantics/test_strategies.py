@@ -183,5 +183,3 @@ def test_threads_and_files_play_no_part(tmp_path: Path) -> None:
         found.append(ran.stdout)
     assert found[0] == found[1]
     assert len(json.loads(found[0])[0]["sft"][0]) > 3
-
-

@@ -42,7 +42,6 @@ def quick(share: float = 1.0) -> settings:
     )
 
 
-
 def expression(text: str) -> ast.Expr:
     """The AST of one expression."""
     parsed = parse(f"curate 1\nstrategy s {{ from t derive x = {text} }}")
