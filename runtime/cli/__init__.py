@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 
 def main() -> None:
@@ -12,11 +13,10 @@ def main() -> None:
         from curatec.runtime.cli.app import run
 
         code = run(sys.argv[1:])
-        sys.stdout.flush()
-        sys.stderr.flush()
     except KeyboardInterrupt:  # before or after what `run` guards
         code = 130
-    except OSError:  # whoever read has gone
-        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # whoever read has gone, and `run` has told it
+            stream.flush()
     # All files are closed by now. Taking millions of objects apart first would cost more than many a command.
     os._exit(code)

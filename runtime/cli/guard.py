@@ -76,12 +76,21 @@ def guarded(work: Callable[[], int], *, as_json: bool) -> int:
         _silence(sys.stdout)
         return OK
     except BaseException as error:
+        _unstick(sys.stdout)
         try:
             return _told(error, as_json)
         except BrokenPipeError:
             _silence(sys.stdout)
             _silence(sys.stderr)
             return WRONG
+
+
+def _unstick(stream: TextIO) -> None:
+    """What a stream cannot take, because its device is full, must not stand in the way of saying so."""
+    try:
+        stream.flush()
+    except OSError:
+        _silence(stream)
 
 
 def _silence(stream: TextIO) -> None:
