@@ -2,14 +2,14 @@
 # make test   install with the training stack, then linters, types and every test
 # make fast   the tests that need no training stack
 # make dev    links for type checkers and editors
-# make bench  measure (benchmarks/ comes with the engine work)
+# make bench  measure the promises of the command line, beside a bare script
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test fast dev lint clean
+.PHONY: demo test fast dev lint bench clean
 
 $(VENV)/core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -37,6 +37,9 @@ test: lint
 
 fast: dev
 	$(BIN)/pytest -n 2
+
+bench: $(VENV)/core
+	$(BIN)/python benchmarks/figures.py
 
 clean:
 	rm -rf $(VENV) .links out build *.egg-info
