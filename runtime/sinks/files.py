@@ -11,15 +11,17 @@ import pyarrow.parquet as pq
 from curatec.runtime.sinks.columns import Col, arrow_schema, json_line, table
 
 ROW_GROUP = 512
+_GROUP_BYTES = 256 * 2**20  # as JSON lines: rows of many megabytes make shorter groups
 _COMPRESSION = ("zstd", 3)
 
 
 class SplitFile:
-    """One split: row groups of a fixed number of rows, so that bytes do not depend on how rows arrive."""
+    """One split: where a row group ends depends on its rows alone, so that bytes do not depend on how rows arrive."""
 
     def __init__(self, folder: Path, stem: str, columns: tuple[Col, ...]) -> None:
         self._columns = columns
         self._rows: list[dict[str, Any]] = []
+        self._held = 0
         self._lines: BinaryIO = (folder / f"{stem}.jsonl").open("wb")
         codec, level = _COMPRESSION
         self._parquet = pq.ParquetWriter(
@@ -28,14 +30,15 @@ class SplitFile:
         self.names = (f"{stem}.parquet", f"{stem}.jsonl")
 
     def add(self, row: dict[str, Any]) -> None:
-        self._lines.write(json_line(self._columns, row))
+        self._held += self._lines.write(json_line(self._columns, row))
         self._rows.append(row)
-        if len(self._rows) == ROW_GROUP:
+        if len(self._rows) == ROW_GROUP or self._held >= _GROUP_BYTES:
             self._flush()
 
     def _flush(self) -> None:
         self._parquet.write_table(table(self._columns, self._rows), row_group_size=ROW_GROUP)
         self._rows.clear()
+        self._held = 0
 
     def close(self) -> None:
         if self._rows:
