@@ -96,45 +96,21 @@ def arrow_schema(columns: tuple[Col, ...]) -> pa.Schema:
 
 
 def table(columns: tuple[Col, ...], rows: list[dict[str, Any]]) -> pa.Table:
-    """Rows as they go to parquet."""
-    arrays = [
-        _arrow(pl.Series(c.name, [row[c.name] for row in rows], dtype=_POLARS[c.kind]), as_json=c.kind == "objects")
-        for c in columns
-    ]
-    return pa.Table.from_arrays(arrays, schema=arrow_schema(columns))
+    """Rows as they go to parquet. Arrow takes no Python values into its JSON type, so they pass through texts.
 
-
-def _arrow(values: pl.Series, *, as_json: bool = False) -> pa.Array:
-    """A series with 32-bit offsets, its texts of Arrow's JSON type if asked.
-
-    Put together from buffers: pyarrow's readers of Python lists load pandas where that is installed, and its casts load
-    all its compute functions; either costs more than the rest of a sink.
+    polars builds the columns: pyarrow's own reader of Python lists loads pandas first, where that is installed.
     """
-    if isinstance(values.dtype, pl.List):
-        inner = _arrow(values.explode(empty_as_null=False, keep_nulls=False), as_json=as_json)
-        # The bits of a boolean array are the bits of a mask.
-        valid = values.is_not_null().rechunk().to_arrow().buffers()[1] if values.null_count() else None
-        buffers = [valid, _offsets(values.list.len()).buffers()[1]]
-        return pa.Array.from_buffers(pa.list_(inner.type), len(values), buffers, values.null_count(), children=[inner])
-    if isinstance(values.dtype, pl.Struct):
-        names = [field.name for field in values.dtype.fields]
-        return pa.StructArray.from_arrays([_arrow(values.struct.field(name)) for name in names], names)
-    plain = values.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
-    if values.dtype != pl.String:
-        return plain
-    assert plain.offset == 0, "polars hands over buffers of its own"
-    valid, _, texts = plain.buffers()
-    offsets = _offsets(values.str.len_bytes()).buffers()[1]
-    short = pa.StringArray.from_buffers(len(values), offsets, texts, valid, values.null_count())
-    return pa.ExtensionArray.from_storage(pa.json_(), short) if as_json else short
+    data = {c.name: pl.Series(c.name, [row[c.name] for row in rows], dtype=_POLARS[c.kind]) for c in columns}
+    return (
+        pl.DataFrame(data)
+        .to_arrow(compat_level=pl.CompatLevel.oldest())
+        .cast(_texts(columns))
+        .cast(arrow_schema(columns))
+    )
 
 
-def _offsets(lengths: pl.Series) -> pa.Array:
-    """Where each value begins and the last one ends. OverflowError past 2 GiB, which a row group is far from."""
-    ends = lengths.fill_null(0).cast(pl.Int64).cum_sum()
-    if len(ends) and ends[-1] >= 2**31:
-        raise OverflowError("a row group of more than 2 GiB")
-    return pl.concat([pl.Series([0], dtype=pl.Int32), ends.cast(pl.Int32)]).rechunk().to_arrow()
+def _texts(columns: tuple[Col, ...]) -> pa.Schema:
+    return pa.schema([(c.name, _ARROW["texts"] if c.kind == "objects" else _ARROW[c.kind]) for c in columns])
 
 
 def json_line(columns: tuple[Col, ...], row: dict[str, Any]) -> bytes:
