@@ -40,11 +40,11 @@ TURN_CONTENT: dict[str, Callable[[pl.DataFrame], pl.Series]] = {
 
 def _by_run(frames: Frames, value: pl.Expr, *columns: pl.Series, where: pl.Expr | None = None) -> pl.Series:
     """An aggregate of each trajectory's turns, in the order of `runs`; null where it has no such turn."""
-    turns = frames.turns.with_columns(columns) if columns else frames.turns
+    turns = frames.turns.lazy().with_columns(columns)
     rows = turns.filter(where) if where is not None else turns
     found = rows.group_by("run", maintain_order=True).agg(value=value)
-    base = pl.DataFrame({"run": pl.int_range(frames.runs.height, dtype=pl.UInt32, eager=True)})
-    return base.join(found, on="run", how="left", maintain_order="left")["value"]
+    base = pl.LazyFrame({"run": pl.int_range(frames.runs.height, dtype=pl.UInt32, eager=True)})
+    return base.join(found, on="run", how="left", maintain_order="left").select("value").collect()["value"]
 
 
 def _number(frames: Frames, where: pl.Expr) -> pl.Series:

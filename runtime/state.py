@@ -18,32 +18,30 @@ from curatec.compiler.frames import DTYPES, Frames
 from curatec.compiler.json_path import JsonPath
 from curatec.compiler.passes import needs_turns
 
-# A part of this size or less stays in memory once read: most corpora are one, and every sink reads it.
+# Parts stay in memory up to this size together: most corpora fit, and every sink reads them.
 _KEPT = 64 * 2**20  # bytes
 
 
 @dataclass(frozen=True)
 class Turns:
-    """The turns of each part, as they are now: Arrow files with the columns of TURNS, and `edited` (whether a step
-    changed the turn)."""
+    """The turns of each part, as they are now, in memory or in an Arrow file: the columns of TURNS, and `edited`
+    (whether a step changed the turn)."""
 
-    files: tuple[Path, ...] = ()
-    _last: dict[int, pl.DataFrame] = field(default_factory=dict, compare=False, repr=False)
+    parts: tuple[Path | pl.DataFrame, ...] = ()
 
     def written(self, part: int, turns: pl.DataFrame, file: Path) -> Turns:
-        """With a new file for a part, or for one more."""
+        """With new turns for a part, or for one more. `file` is where they go if they do not stay in memory."""
+        before, after = self.parts[:part], self.parts[part + 1 :]
+        held = sum(p.estimated_size() for p in (*before, *after) if isinstance(p, pl.DataFrame))
+        if held + turns.estimated_size() <= _KEPT:
+            return Turns((*before, turns, *after))
         turns.write_ipc(file, compression="uncompressed")
-        small = turns.estimated_size() <= _KEPT
-        return Turns((*self.files[:part], file, *self.files[part + 1 :]), {part: turns} if small else {})
+        return Turns((*before, file, *after))
 
     def load(self, part: int, rows: pl.Series) -> pl.DataFrame:
         """The turns of some trajectories of one part, sorted by (row, turn)."""
-        turns = self._last.get(part)
-        if turns is None:
-            turns = pl.read_ipc(self.files[part])
-            self._last.clear()
-            if turns.estimated_size() <= _KEPT:
-                self._last[part] = turns
+        kept = self.parts[part]
+        turns = kept if isinstance(kept, pl.DataFrame) else pl.read_ipc(kept)
         return turns.join(pl.DataFrame({"row": rows}), on="row", how="semi", maintain_order="left")
 
 
