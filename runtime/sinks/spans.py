@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from curatec.compiler import plan
 from curatec.compiler.text import estimate_tokens_py
@@ -13,8 +12,7 @@ from curatec.runtime.sinks.messages import Message
 Part = Literal["content", "reasoning", "call"]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Code points [start, end) of a part's text. Of a call that is the JSON text of its `function` object."""
 
     part: Part
@@ -23,8 +21,7 @@ class Span:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Trained:
+class Trained(NamedTuple):
     """What is trained of one message. `whole`: nothing that it shows is left out. `tokens` are estimated."""
 
     weight: float
