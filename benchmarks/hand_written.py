@@ -31,6 +31,12 @@ def calls_of(record: dict[str, Any]) -> str:
     return "\n".join(f"{c['name']}({json.dumps(json.loads(c['arguments']), sort_keys=True)})" for c in calls)
 
 
+def rank(record: dict[str, Any]) -> tuple[float, str]:
+    """Best reward first; the text settles ties."""
+    reward = record.get("reward")
+    return -reward if reward is not None else float("inf"), record["text"]
+
+
 def main(folder: Path, out: Path) -> None:
     best: dict[tuple[str, str], dict[str, Any]] = {}
     kept: list[dict[str, Any]] = []
@@ -43,12 +49,14 @@ def main(folder: Path, out: Path) -> None:
         for message in record["messages"]:
             if message["role"] == "tool" and len(message["content"]) > 2000:
                 message["content"] = message["content"][:1000] + message["content"][-1000:]
+        spoken = (m["content"] for m in record["messages"] if m["role"] != "system")
+        record["text"] = "\n".join(text for text in spoken if text is not None)
         record["turns"], calls = turns, calls_of(record)
         if not calls:
             kept.append(record)
             continue
         key = record["task_id"], calls
-        if key not in best or (record.get("reward") or -1) > (best[key].get("reward") or -1):
+        if key not in best or rank(record) < rank(best[key]):
             best[key] = record
     by_task: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for record in (*kept, *best.values()):
@@ -56,7 +64,7 @@ def main(folder: Path, out: Path) -> None:
             by_task[record["task_id"]].append(record)
     with out.open("wb") as file:
         for _, group in sorted(by_task.items()):
-            for record in sorted(group, key=lambda r: (-r["reward"], r["turns"]))[:2]:
+            for record in sorted(group, key=lambda r: (-r["reward"], r["turns"], r["text"]))[:2]:
                 row = {"task": record["task_id"], "messages": record["messages"], "tools": record["tools"]}
                 file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
 
