@@ -78,7 +78,9 @@ def start_up(folder: Path) -> None:
     row("`curatec --help`", f"{median((*CURATEC, '--help'), folder):.2f} s", f"Python's start {bare:.2f} s")
     spec = thousand_lines(folder)
     lines = spec.read_text().count("\n")
-    row(f"`check`, {lines} lines", f"{median((*CURATEC, 'check', str(spec)), folder, 5):.2f} s")
+    row(f"`check`, {lines} lines", f"{median((*CURATEC, 'check', str(spec)), folder, 5):.2f} s", "bar 1 s")
+    timed((*CURATEC, "fmt", str(spec)), folder)
+    row("`fmt` of the same, laid out already", f"{median((*CURATEC, 'fmt', str(spec)), folder, 5):.2f} s")
 
 
 def corpus(folder: Path, runs: int) -> Path:

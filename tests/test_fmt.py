@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -218,20 +217,3 @@ def test_diff() -> None:
     )
     # A line separator inside a string is no line end.
     assert diff("\u2028a\n", "\u2028b\n", "s") == "--- a/s\n+++ b/s\n@@ -1 +1 @@\n-\u2028a\n+\u2028b\n"
-
-
-# ---- speed ----
-
-
-@pytest.mark.slow
-def test_five_thousand_lines_a_second() -> None:
-    """Of a text in which blocks all over change; the best of three, in time of this process alone."""
-    case = (CASES / "house.in.curate").read_text(encoding="utf-8").replace("curate 1\n", "")
-    text = case * 60
-    format_text(text)
-    took = []
-    for _ in range(3):
-        start = time.process_time()
-        assert format_text(text).changed
-        took.append(time.process_time() - start)
-    assert text.count("\n") / min(took) > 5_000

