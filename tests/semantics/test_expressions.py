@@ -21,6 +21,8 @@ from tests.semantics.corpora import Finished, corpora, listed, write
 from tests.semantics.generate import expressions
 from tests.semantics.tools import core, plain, quick
 
+pytestmark = pytest.mark.usefixtures("parts")
+
 
 def engine(sources: dict[str, Finished], folder: Path, cores: list[tuple[Core, Level]], per_part: int) -> list[Any]:
     """Values of each expression over all rows of its level; the name of the error where a number does not fit."""

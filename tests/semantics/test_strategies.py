@@ -29,6 +29,8 @@ from tests.semantics.generate import strategies
 from tests.semantics.test_expressions import same
 from tests.semantics.tools import call, plain, quick, record, result, turns_now
 
+pytestmark = pytest.mark.usefixtures("parts")
+
 ENTRY = ("traj_id", "turn", "sink", "step", "label", "action", "reason", "key", "predicate_null", "survivor", "n")
 COUNT = ("label", "sink", "entered", "left", "edited", "predicate_null", "null_key")
 TURN = ("turn", "role", "content", "reasoning", "tool_name", "is_error", "call_turn", "edited")

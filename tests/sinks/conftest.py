@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from curatec.runtime.cache import Cache
 from curatec.runtime.execute import Executed, execute
 from curatec.runtime.inputs import read_inputs
 from curatec.runtime.sinks.written import Written
+from tests.parts import apart
 
 Record = dict[str, Any]
 ACCOUNTED = ["kept", "dropped", "rejected", "replaced"]
@@ -150,3 +152,10 @@ def span_text(message: str, span: Record) -> str:
 def trained_texts(row: Record) -> list[tuple[int, str, str]]:
     """(message, part, text) of each span of a row from parquet."""
     return [(s["message"], s["part"], span_text(row["messages"][s["message"]], s)) for s in row["trained"]]
+
+
+@pytest.fixture(scope="module", params=["together", "apart"])
+def parts(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Parts put together in memory, then apart and on disk."""
+    with apart(kept=4096) if request.param == "apart" else nullcontext():
+        yield

@@ -10,6 +10,8 @@ from curatec.runtime.sinks.preference import pair_id
 
 from .conftest import TOOLS, Made, Make, calls, result, run, says, system, user
 
+pytestmark = pytest.mark.usefixtures("parts")
+
 PAIR = "pair within task {} chosen where success rejected where not success {}"
 
 

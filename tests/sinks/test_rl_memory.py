@@ -10,6 +10,8 @@ from ruamel.yaml import YAML
 
 from .conftest import TOOLS, Make, calls, result, run, says, system, user
 
+pytestmark = pytest.mark.usefixtures("parts")
+
 LONG = run(
     "1",
     system(),

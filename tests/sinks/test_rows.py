@@ -17,6 +17,8 @@ from curatec.runtime.sinks import files as f
 
 from .conftest import TOOLS, Make, calls, result, run, says, system, user
 
+pytestmark = pytest.mark.usefixtures("parts")
+
 BODY = """
   split by task { train 60% validation 40% } seed 3
   emit sft { loss on assistant where count(calls) == 0 }

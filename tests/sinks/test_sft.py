@@ -13,6 +13,8 @@ from curatec.runtime.sinks import sft
 
 from .conftest import TOOLS, Made, Make, calls, result, run, says, system, trained_texts, user
 
+pytestmark = pytest.mark.usefixtures("parts")
+
 WHOLE = run(
     "1",
     system(),

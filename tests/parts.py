@@ -1,0 +1,19 @@
+"""Parts as a large corpus has them: apart, and on disk. Small corpora are put together and stay in memory otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from curatec.runtime import corpus, state
+
+
+@contextmanager
+def apart(kept: int = 0) -> Iterator[None]:
+    """Every parsed part is a part of its own; `kept` bytes of them stay in memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpus, "_TOGETHER", 0)
+        patch.setattr(state, "_KEPT", kept)
+        yield
