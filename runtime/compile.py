@@ -17,12 +17,13 @@ import pyarrow.parquet as pq
 from curatec.compiler import plan
 from curatec.compiler.core import Column, walk
 from curatec.dsl.diagnostics import CuratecError, Diagnostic
-from curatec.runtime import card, expectations, manifest, report, sinks
+from curatec.runtime import expectations, manifest, sinks
 from curatec.runtime.cache import Cache
 from curatec.runtime.execute import Executed, execute, expressions
 from curatec.runtime.facts import unknown_models
 from curatec.runtime.inputs import Input, read_inputs
 from curatec.runtime.publish import MANIFEST, full_disk, publish, staging
+from curatec.runtime.report import card, page
 from curatec.runtime.request import Request, Watch, checked, chosen_plan, default_out
 from curatec.runtime.sinks.written import LINEAGE, Written
 
@@ -105,7 +106,7 @@ def compile_spec(request: Request, watch: Watch | None = None) -> Compiled:
         )
         watch.phase("report")
         (made / "README.md").write_text(card.render(summary), encoding="utf-8")
-        (made / "report.html").write_text(report.render(executed, written, summary), encoding="utf-8")
+        (made / "report.html").write_text(page.render(executed, written, summary), encoding="utf-8")
         manifest.seal(summary, made, started)
         manifest.write(summary, made / MANIFEST)
         publish(made, target)

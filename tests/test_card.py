@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from ruamel.yaml import YAML
 
-from curatec.runtime import card
 from curatec.runtime.compile import Request, compile_spec
-from curatec.runtime.report_text import code, markdown, prose
+from curatec.runtime.report import card
+from curatec.runtime.report.text import code, markdown, prose
 from curatec.runtime.sinks.written import Written
 from tests.test_report import QUICKSTART, Made, make
 

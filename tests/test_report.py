@@ -23,12 +23,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curatec.runtime import expectations, manifest, report, report_measures, report_plots, report_text, sinks
+from curatec.runtime import expectations, manifest, sinks
 from curatec.runtime.cache import Cache
 from curatec.runtime.compile import Request, checked, chosen_plan
 from curatec.runtime.execute import Executed, execute
 from curatec.runtime.inputs import read_inputs
-from curatec.runtime.report_measures import axis_for, counts, nice
+from curatec.runtime.report import measures as report_measures
+from curatec.runtime.report import page as report
+from curatec.runtime.report import plots as report_plots
+from curatec.runtime.report import text as report_text
+from curatec.runtime.report.measures import axis_for, counts, nice
 from curatec.runtime.sinks.written import Written
 
 QUICKSTART = Path(__file__).parents[1] / "specs" / "quickstart"

@@ -14,7 +14,7 @@ from curatec.runtime.cli import options
 from curatec.runtime.cli.console import say, say_json, show_diagnostics
 
 if TYPE_CHECKING:
-    from curatec.runtime.output import Output
+    from curatec.runtime.answers.output import Output
 
 
 @click.command("try")
@@ -32,11 +32,11 @@ def command(
     An expectation that does not hold over so few runs is told, and stops nothing.
     JSON: that of `compile` and "examples": [what `why ID --json` says of a run].
     """
+    from curatec.runtime.answers.output import open_output
+    from curatec.runtime.answers.why import account
     from curatec.runtime.cli.compile import as_data, compiling
     from curatec.runtime.cli.summary import summary
-    from curatec.runtime.output import open_output
     from curatec.runtime.request import Request
-    from curatec.runtime.why import account
 
     with tempfile.TemporaryDirectory(prefix="curatec-try-") as folder:
         out = Path(folder) / "out"

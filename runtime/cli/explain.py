@@ -37,7 +37,7 @@ def command(
 
     refuse_engine(engine)
     from curatec.dsl.diagnostics import to_json
-    from curatec.runtime.explain import as_data
+    from curatec.runtime.answers.explain import as_data
     from curatec.runtime.request import Request, checked, chosen_plan
 
     request = Request(what, strategy, None, options.params(given), allowed)

@@ -22,7 +22,7 @@ def command(folder: Path, runs: str | None, as_json: bool) -> int:
     invented runs are written beside the spec.
     JSON: {"spec", "files", "next", "diagnostics"}.
     """
-    from curatec.runtime.starter import start
+    from curatec.runtime.answers.starter import start
 
     made = start(folder, runs)
     allow = f" --allow-path {shlex.quote(str(made.outside))}" if made.outside is not None else ""

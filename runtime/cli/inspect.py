@@ -13,7 +13,7 @@ from curatec.runtime.cli import options
 from curatec.runtime.cli.console import count, say, say_json, table, wrapped
 
 if TYPE_CHECKING:
-    from curatec.runtime.inspect import Profile
+    from curatec.runtime.answers.inspect import Profile
 
 
 @click.command("inspect")
@@ -24,7 +24,7 @@ def command(paths: tuple[str, ...], as_json: bool) -> int:
 
     PATHS are files, folders or patterns. JSON: the same numbers, "hints", and "diagnostics".
     """
-    from curatec.runtime.inspect import profile, read
+    from curatec.runtime.answers.inspect import profile, read
 
     found = profile(read(paths, Path.cwd()))
     if as_json:
@@ -36,8 +36,8 @@ def command(paths: tuple[str, ...], as_json: bool) -> int:
 
 
 def _lines(p: Profile) -> Iterator[str]:
+    from curatec.runtime.answers.inspect import hints
     from curatec.runtime.formats.defects import DEFECTS
-    from curatec.runtime.inspect import hints
 
     yield f"{count(p.runs)} runs in {count(p.files)} files ({_counted(p.formats)})"
     if p.empty_files:

@@ -12,7 +12,7 @@ from curatec.runtime.cli import options
 from curatec.runtime.cli.console import count, say, say_json, show_diagnostics, table, wrapped
 
 if TYPE_CHECKING:
-    from curatec.runtime.planning import Change, Planned
+    from curatec.runtime.answers.planning import Change, Planned
 
 
 @click.command("plan")
@@ -32,10 +32,10 @@ def command(
     "last_seconds", "diagnostics"}; a change is {"branch", "name", "state", "why", "rows"}.
     """
     from curatec.dsl.diagnostics import to_json
+    from curatec.runtime.answers.planning import compare
     from curatec.runtime.cache import Cache
     from curatec.runtime.cli.progress import watching
     from curatec.runtime.inputs import read_inputs
-    from curatec.runtime.planning import compare
     from curatec.runtime.request import Request, checked, chosen_plan, default_out
 
     request = Request(spec, strategy, out, options.params(given), allowed)

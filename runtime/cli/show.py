@@ -25,8 +25,8 @@ def command(out: Path, name: str | None, sink: str | None, as_json: bool) -> int
     JSON: {"rows": [{"sink", "file", "row"}], "diagnostics": []}; "row" has the columns of the file, and
     "trained" the spans in code points.
     """
-    from curatec.runtime.output import open_output
-    from curatec.runtime.show import brackets, examples, lines, row
+    from curatec.runtime.answers.output import open_output
+    from curatec.runtime.answers.show import brackets, examples, lines, row
 
     output = open_output(out)
     rows = [row(output, where, example) for where, example in examples(output, name, sink)]

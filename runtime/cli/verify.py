@@ -20,8 +20,8 @@ def command(out: Path, as_json: bool) -> int:
     JSON: {"out", "ok", "checks": [...], "files", "diagnostics": [...]}.
     """
     from curatec.dsl.diagnostics import to_json
-    from curatec.runtime.output import open_output
-    from curatec.runtime.verify import verify
+    from curatec.runtime.answers.output import open_output
+    from curatec.runtime.answers.verify import verify
 
     output = open_output(out)
     checks, faults = verify(output)

@@ -13,7 +13,7 @@ from curatec.runtime.cli import options
 from curatec.runtime.cli.console import say, say_json
 
 if TYPE_CHECKING:
-    from curatec.runtime.output import Output
+    from curatec.runtime.answers.output import Output
 
 
 @click.command("why")
@@ -42,7 +42,7 @@ def command(
     with --turn {"turns": [...]}, with --label {"labels": [...]}, of a rejected record {"reject": {...}}, without any
     {"steps", "sinks"}; always "diagnostics".
     """
-    from curatec.runtime.output import open_output
+    from curatec.runtime.answers.output import open_output
 
     if number is not None and name is None:
         raise click.UsageError("`--turn` needs the ID of a run")
@@ -68,9 +68,9 @@ Answer = tuple[dict[str, Any], Iterator[str]]
 
 
 def _named(output: Output, name: str, number: int | None, sinks: tuple[str, ...], sample: int) -> Answer:
-    from curatec.runtime import why, why_turn
+    from curatec.runtime.answers import why, why_turn
+    from curatec.runtime.answers.lookup import find
     from curatec.runtime.cli import why_text
-    from curatec.runtime.lookup import find
 
     found = find(output, name)
     if found.reject is not None:
@@ -85,7 +85,7 @@ def _named(output: Output, name: str, number: int | None, sinks: tuple[str, ...]
 
 
 def _labels(output: Output, label: str | None, sink: str | None, sample: int) -> Answer:
-    from curatec.runtime import why
+    from curatec.runtime.answers import why
     from curatec.runtime.cli import why_text
 
     wanted = [label] if label is not None else why.dropping(output, sink)

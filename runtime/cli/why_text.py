@@ -9,10 +9,10 @@ from curatec.runtime.cli.console import table, wrapped
 from curatec.runtime.cli.summary import sinks_table, steps_table
 
 if TYPE_CHECKING:
-    from curatec.runtime.lookup import Found
-    from curatec.runtime.output import Output
-    from curatec.runtime.why import Account, Fate, Label, SinkFate
-    from curatec.runtime.why_turn import TurnFate
+    from curatec.runtime.answers.lookup import Found
+    from curatec.runtime.answers.output import Output
+    from curatec.runtime.answers.why import Account, Fate, Label, SinkFate
+    from curatec.runtime.answers.why_turn import TurnFate
 
 
 def overview(output: Output, steps: list[dict[str, Any]], sinks: Mapping[str, Any]) -> Iterator[str]:

@@ -9,7 +9,7 @@ import pytest
 from curatec.compiler import plan
 from curatec.compiler.check import check
 from curatec.compiler.load import load_text
-from curatec.runtime.explain import says
+from curatec.runtime.answers.explain import says
 
 HEAD = """curate 1
 source s { path "x" }

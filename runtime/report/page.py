@@ -14,10 +14,10 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from curatec.runtime import report_ledger, report_measures, report_parts, report_plots, report_spec
 from curatec.runtime.execute import Executed
-from curatec.runtime.report_measures import Measure, Measured, Spread
-from curatec.runtime.report_text import environment, plural
+from curatec.runtime.report import ledger, measures, parts, plots, spec
+from curatec.runtime.report.measures import Measure, Measured, Spread
+from curatec.runtime.report.text import environment, plural
 from curatec.runtime.sinks.written import Written
 
 # Facts of a run that are shown beside an example, some only where a filter asks for them.
@@ -60,29 +60,29 @@ class Figure:
 
 def render(executed: Executed, written: Mapping[str, Written], summary: Mapping[str, Any]) -> str:
     """report.html of OUT. `summary` is the manifest; nothing of its `run` is shown."""
-    found = report_ledger.branches(executed, written, summary)
+    found = ledger.branches(executed, written, summary)
     stages: dict[str | None, pl.DataFrame] = {None: executed.start.rows}
     for name in written:
-        stages[name] = report_ledger.behind(executed, name)
-    measured = report_measures.measure(executed, stages, report_ledger.shown_ids(found))
+        stages[name] = ledger.behind(executed, name)
+    measured = measures.measure(executed, stages, ledger.shown_ids(found))
     made = environment()
-    return made.get_template("report.html.jinja").render(
-        css=Markup((Path(__file__).parent / "report.css").read_text(encoding="utf-8")),  # a file of ours
+    return made.get_template("page.html.jinja").render(
+        css=Markup((Path(__file__).parent / "page.css").read_text(encoding="utf-8")),  # a file of ours
         s=summary,
         runs=executed.start.rows.height,
         loaded=executed.loaded.state.rows.height,
         branches=found,
         sinks=[branch for branch in found if branch.written is not None],
-        head=report_measures.HEAD,
+        head=measures.HEAD,
         facts=_facts(executed, measured.shown),
         figures=list(_figures(measured)),
-        sampled=report_measures.SAMPLE if measured.sampled else None,
+        sampled=measures.SAMPLE if measured.sampled else None,
         stages=list(stages),
-        compositions=report_parts.compositions(stages),
-        tasks=[(name, report_parts.tasks(rows)) for name, rows in stages.items()],
+        compositions=parts.compositions(stages),
+        tasks=[(name, parts.tasks(rows)) for name, rows in stages.items()],
         unread=_unread(executed),
-        spec=report_spec.lines(executed, summary),
-        spec_left=max(0, summary["spec"]["text"].count("\n") + 1 - report_spec.LINES),
+        spec=spec.lines(executed, summary),
+        spec_left=max(0, summary["spec"]["text"].count("\n") + 1 - spec.LINES),
     )
 
 
@@ -98,7 +98,7 @@ def _facts(executed: Executed, shown: pl.DataFrame) -> dict[str, dict[str, Any]]
 
 
 def _figures(measured: Measured) -> Iterator[Figure]:
-    for measure in report_measures.MEASURES:
+    for measure in measures.MEASURES:
         values = {name: stage[measure.name] for name, stage in measured.stages.items()}
         if all(v.is_null().all() for v in values.values()):
             continue
@@ -106,15 +106,15 @@ def _figures(measured: Measured) -> Iterator[Figure]:
 
 
 def _figure(measure: Measure, values: Mapping[str | None, pl.Series]) -> Figure:
-    axis = report_measures.axis_for(list(values.values()), measure.whole)
-    bins = {name: report_measures.counts(v, axis) for name, v in values.items()}
-    top = report_plots.top_of(list(bins.values()))
-    spreads = {name: report_measures.spread(v) for name, v in values.items()}
+    axis = measures.axis_for(list(values.values()), measure.whole)
+    bins = {name: measures.counts(v, axis) for name, v in values.items()}
+    top = plots.top_of(list(bins.values()))
+    spreads = {name: measures.spread(v) for name, v in values.items()}
     panels = tuple(
         Panel(
             name,
             spreads[name].runs,
-            report_plots.histogram(bins[None], bins[name], axis, top, _said(measure, name, spreads)),
+            plots.histogram(bins[None], bins[name], axis, top, _said(measure, name, spreads)),
         )
         for name in values
         if name is not None and any(bins[name])

@@ -10,8 +10,8 @@ import orjson
 import polars as pl
 
 from curatec.dsl.diagnostics import CuratecError
-from curatec.runtime.lookup import find
-from curatec.runtime.output import Output
+from curatec.runtime.answers.lookup import find
+from curatec.runtime.answers.output import Output
 
 # Marks the trained part of a text: (text) → marked text.
 Mark = Callable[[str], str]

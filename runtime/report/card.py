@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from curatec.runtime.report_text import environment, markdown, number, plural
+from curatec.runtime.report.text import environment, markdown, number, plural
 
 # Identifiers that the Hub knows, by the names that people write. What is not here is `other`, with its name beside it.
 _LICENSES = {

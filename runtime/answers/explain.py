@@ -12,7 +12,7 @@ from curatec.compiler.content import TRAJECTORY_CONTENT
 from curatec.compiler.core import Core, columns
 from curatec.compiler.fields import TRAJECTORY
 from curatec.compiler.types import Level
-from curatec.runtime.core_text import core_text, list_text, order_text
+from curatec.runtime.answers.core_text import core_text, list_text, order_text
 from curatec.runtime.execute import edits_turns, expressions, until_edit
 from curatec.runtime.state import measures
 

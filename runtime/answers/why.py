@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from curatec.dsl.diagnostics import CuratecError, did_you_mean
-from curatec.runtime.output import Output
+from curatec.runtime.answers.output import Output
 
 # Rules of the sinks themselves; the name stands in the ledger.
 RULES = {

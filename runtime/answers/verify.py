@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from curatec.dsl.diagnostics import CuratecError, Diagnostic
+from curatec.runtime.answers.output import Output
 from curatec.runtime.manifest import REJECTS, file_digest
-from curatec.runtime.output import Output
 from curatec.runtime.publish import MANIFEST
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from curatec.compiler.core import Apply, Column, Const, Core
 from curatec.compiler.types import Level, Type
 from curatec.runtime.execute import Executed
-from curatec.runtime.report_text import EXCERPT
+from curatec.runtime.report.text import EXCERPT
 from curatec.runtime.state import State
 
 SAMPLE = 20_000  # runs at `from`; a sink adds up to a quarter of that of its own

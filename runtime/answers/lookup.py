@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from curatec.dsl.diagnostics import CuratecError
-from curatec.runtime.output import Output
+from curatec.runtime.answers.output import Output
 
 _SHOWN = 5
 

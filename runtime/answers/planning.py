@@ -14,9 +14,9 @@ import xxhash
 from curatec.compiler import plan
 from curatec.compiler.check import Checked
 from curatec.dsl.diagnostics import CuratecError
+from curatec.runtime.answers.output import Output, open_output
 from curatec.runtime.inputs import Input
 from curatec.runtime.manifest import input_digest
-from curatec.runtime.output import Output, open_output
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from curatec.runtime.report_measures import Axis, nice
+from curatec.runtime.report.measures import Axis, nice
 
 WIDTH, HEIGHT = 240, 150  # as shown side by side at 1280 px: ten units of text are ten pixels then
 _TICKS = 5

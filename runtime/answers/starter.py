@@ -12,7 +12,7 @@ from typing import Any
 from curatec.compiler.load import inside, project_of
 from curatec.dsl.diagnostics import CuratecError
 from curatec.dsl.fmt import format_text
-from curatec.runtime.inspect import Profile, error_pattern, judged, profile, read
+from curatec.runtime.answers.inspect import Profile, error_pattern, judged, profile, read
 
 SPEC = "curation.curate"
 SAMPLE = "runs/sample.jsonl"

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import polars as pl
 
-from curatec.runtime.output import Output
-from curatec.runtime.why import Fate, SinkFate, account
+from curatec.runtime.answers.output import Output
+from curatec.runtime.answers.why import Fate, SinkFate, account
 
 
 @dataclass(frozen=True)

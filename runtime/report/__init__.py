@@ -1,0 +1,1 @@
+"""The page and the card that every output carries."""
