@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curatec.compiler import plan
-from curatec.compiler.check import Checked, check
+from curatec.compiler.check.program import Checked, check
 from curatec.compiler.load import load
 from curatec.compiler.passes import optimise
 from curatec.dsl.diagnostics import CuratecError

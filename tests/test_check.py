@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from curatec.compiler import plan
-from curatec.compiler.check import Checked, check
+from curatec.compiler.check.program import Checked, check
 from curatec.compiler.core import Apply, Column, Const
 from curatec.compiler.load import load_text
 from curatec.compiler.types import Level, Type

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from curatec.compiler.check import check
+from curatec.compiler.check.program import check
 from curatec.compiler.fields import FIELDS
 from curatec.compiler.load import load_text
 from curatec.dsl import codes

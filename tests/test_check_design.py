@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from curatec.compiler.check import check
+from curatec.compiler.check.program import check
 from curatec.compiler.load import load, load_text
 from curatec.dsl.diagnostics import Diagnostic, render_text
 from curatec.dsl.parse import parse

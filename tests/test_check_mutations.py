@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from curatec.compiler.check import Checked, check
+from curatec.compiler.check.program import Checked, check
 from curatec.compiler.load import load_text
 from curatec.compiler.plan import digest
 from curatec.compiler.types import Type

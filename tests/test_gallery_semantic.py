@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from curatec.compiler.check import check
+from curatec.compiler.check.program import check
 from curatec.compiler.load import load_text
 from curatec.dsl.codes import page
 from curatec.dsl.diagnostics import CuratecError, Diagnostic, render_text
@@ -64,7 +64,7 @@ def test_every_message_says_what_to_do(path: Path) -> None:
 def test_every_code_is_shown_and_explained() -> None:
     used = {
         code
-        for file in (ROOT / "compiler").glob("*.py")
+        for file in (ROOT / "compiler").rglob("*.py")
         for code in re.findall(r'"(C0[2-5]\d\d)"', file.read_text(encoding="utf-8"))
     }
     given = {problem.code for path in CASES for problem in told(path)}

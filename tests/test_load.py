@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from curatec.compiler.check import check
+from curatec.compiler.check.program import check
 from curatec.compiler.load import Program, inside, load, load_text, project_of
 from curatec.dsl.diagnostics import CuratecError
 

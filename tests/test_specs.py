@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from curatec.compiler.check import check
+from curatec.compiler.check.program import check
 from curatec.compiler.load import load
 from curatec.dsl.fmt import format_text
 

@@ -12,7 +12,7 @@ import polars as pl
 import xxhash
 
 from curatec.compiler import plan
-from curatec.compiler.check import Checked
+from curatec.compiler.check.program import Checked
 from curatec.dsl.diagnostics import CuratecError
 from curatec.runtime.answers.output import Output, open_output
 from curatec.runtime.inputs import Input

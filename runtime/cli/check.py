@@ -11,7 +11,7 @@ from curatec.runtime.cli import options
 from curatec.runtime.cli.console import say, say_json, show_diagnostics
 
 if TYPE_CHECKING:
-    from curatec.compiler.check import Checked
+    from curatec.compiler.check.program import Checked
     from curatec.dsl.diagnostics import Diagnostic
 
 
@@ -49,7 +49,7 @@ def _clean(diagnostics: tuple[Diagnostic, ...]) -> bool:
 def _one(
     spec: str, params: dict[str, str], allowed: tuple[Path, ...]
 ) -> tuple[str, Checked | None, tuple[Diagnostic, ...]]:
-    from curatec.compiler.check import check
+    from curatec.compiler.check.program import check
     from curatec.compiler.load import load
     from curatec.dsl.diagnostics import CuratecError
     from curatec.runtime.cli.guard import USAGE, exit_code

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from curatec.compiler import plan
-from curatec.compiler.check import check
+from curatec.compiler.check.program import check
 from curatec.compiler.load import load_text
 from curatec.runtime.answers.explain import says
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curatec.compiler.lints import BOUNDS, loss_is_null, never_true
+from curatec.compiler.check.lints import BOUNDS, loss_is_null, never_true
 from curatec.compiler.types import Level
 from tests.reference.corpus import rows_at_from
 from tests.reference.interpreter import Interpreter, Spot, spots

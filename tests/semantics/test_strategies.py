@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curatec.compiler.check import check
+from curatec.compiler.check.program import check
 from curatec.compiler.load import load_text
 from curatec.compiler.passes import optimise
 from curatec.compiler.plan import Plan

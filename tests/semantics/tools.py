@@ -11,13 +11,13 @@ from typing import Any
 import polars as pl
 from hypothesis import HealthCheck, Phase, settings
 
-from curatec.compiler.check import check
-from curatec.compiler.check_expr import ExprChecker, Report, read_json
+from curatec.compiler.check.expr import ExprChecker, Report, read_json
+from curatec.compiler.check.program import check
+from curatec.compiler.check.scope import Scope
 from curatec.compiler.core import Core
 from curatec.compiler.load import load
 from curatec.compiler.passes import optimise
 from curatec.compiler.plan import Plan
-from curatec.compiler.scope import Scope
 from curatec.compiler.types import Level, Type
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import CuratecError, Diagnostic

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from curatec.compiler.check import check
+from curatec.compiler.check.program import check
 from curatec.compiler.load import load_text
 from curatec.compiler.passes import optimise
 from curatec.runtime import sinks

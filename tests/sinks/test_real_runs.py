@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from curatec.compiler.check import check
+from curatec.compiler.check.program import check
 from curatec.compiler.load import load_text
 from curatec.compiler.passes import optimise
 from curatec.runtime import sinks

@@ -13,7 +13,7 @@ from curatec.dsl.nodes import Name
 from curatec.dsl.source import Span
 
 if TYPE_CHECKING:
-    from curatec.compiler.check_steps import StepChecker
+    from curatec.compiler.check.steps import StepChecker
 
 AUGMENTATIONS = {
     "distractors": ("n", "pool", "copies"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from curatec.compiler.check_declarations import declarations, stays
+from curatec.compiler.check.declarations import declarations, stays
 from curatec.compiler.load import Module, Program
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import Diagnostic, did_you_mean

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from curatec.compiler.check.scope import RESERVED
 from curatec.compiler.core import Const
 from curatec.compiler.fields import FIELDS
 from curatec.compiler.load import Program
-from curatec.compiler.scope import RESERVED
 from curatec.compiler.types import Level, Type, article
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import CuratecError, Diagnostic, did_you_mean

@@ -6,14 +6,14 @@ import itertools
 from dataclasses import dataclass, field
 
 from curatec.compiler import plan
-from curatec.compiler.check_declarations import Sites, corpus, families
-from curatec.compiler.check_expect import ExpectChecker
-from curatec.compiler.check_expr import Report
-from curatec.compiler.check_sinks import SinkChecker
-from curatec.compiler.check_steps import Declared, StepChecker
+from curatec.compiler.check.declarations import Sites, corpus, families
+from curatec.compiler.check.expect import ExpectChecker
+from curatec.compiler.check.expr import Report
+from curatec.compiler.check.lints import always_true, never_true, speaks_of_outcome
+from curatec.compiler.check.scope import Scope
+from curatec.compiler.check.sinks import SinkChecker
+from curatec.compiler.check.steps import Declared, StepChecker
 from curatec.compiler.core import Const, Core
-from curatec.compiler.lints import always_true, never_true, speaks_of_outcome
-from curatec.compiler.scope import Scope
 from curatec.compiler.statements import statement_text, verb
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import Diagnostic, did_you_mean, nearest

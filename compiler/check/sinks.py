@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from curatec.compiler import plan
-from curatec.compiler.check_steps import StepChecker
+from curatec.compiler.check.lints import loss_is_null
+from curatec.compiler.check.steps import StepChecker
 from curatec.compiler.core import Column
-from curatec.compiler.lints import loss_is_null
 from curatec.compiler.types import Level, Type
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import did_you_mean

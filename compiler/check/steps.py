@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from curatec.compiler import plan
-from curatec.compiler.check_expr import ExprChecker, Report
-from curatec.compiler.check_later import check_later
+from curatec.compiler.check.expr import ExprChecker, Report
+from curatec.compiler.check.later import check_later
+from curatec.compiler.check.scope import RESERVED, Scope
 from curatec.compiler.core import Column, Core, Order
 from curatec.compiler.fields import FIELDS, SETTABLE
-from curatec.compiler.scope import RESERVED, Scope
 from curatec.compiler.statements import stable_name, verb
 from curatec.compiler.types import Level, Type
 from curatec.dsl import ast

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from curatec.compiler.coerce import UNKNOWN, as_condition_help, as_number_help, as_text_help, read_json
+from curatec.compiler.check.coerce import UNKNOWN, as_condition_help, as_number_help, as_text_help, read_json
+from curatec.compiler.check.patterns import check_pattern
 from curatec.compiler.core import Apply, Const, Core, Window
 from curatec.compiler.functions import CALLABLE, WINDOWS
-from curatec.compiler.patterns import check_pattern
 from curatec.compiler.regex import check_replacement, parse
 from curatec.compiler.registry import Entry, Parameter, WindowEntry
 from curatec.compiler.types import Level, Type, article, kinds
@@ -15,7 +15,7 @@ from curatec.dsl import ast
 from curatec.dsl.diagnostics import did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from curatec.compiler.check_expr import ExprChecker
+    from curatec.compiler.check.expr import ExprChecker
 
 QUANTIFIERS = ("any", "all", "none", "first", "last")
 # What other languages call these.

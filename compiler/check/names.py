@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from curatec.compiler.coerce import UNKNOWN
+from curatec.compiler.check.coerce import UNKNOWN
+from curatec.compiler.check.scope import RESERVED, Scope
 from curatec.compiler.core import Column, Const, Core, Path, Quantifier
 from curatec.compiler.fields import COLLECTIONS, FIELDS, NEIGHBOURS, SIGNALS
-from curatec.compiler.scope import RESERVED, Scope
 from curatec.compiler.types import Level, Type, article
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import did_you_mean
 from curatec.dsl.source import Span
 
 if TYPE_CHECKING:
-    from curatec.compiler.check_expr import ExprChecker
+    from curatec.compiler.check.expr import ExprChecker
 
 
 def level_fields(scope: Scope, level: Level) -> dict[str, Type]:

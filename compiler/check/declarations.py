@@ -8,13 +8,13 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from curatec.compiler import plan
-from curatec.compiler.check_expr import ExprChecker
-from curatec.compiler.check_steps import Declared
+from curatec.compiler.check.expr import ExprChecker
+from curatec.compiler.check.patterns import check_pattern
+from curatec.compiler.check.scope import Scope
+from curatec.compiler.check.steps import Declared
 from curatec.compiler.core import Const, Core
 from curatec.compiler.fields import TRAJECTORY
 from curatec.compiler.load import Module, Program, inside
-from curatec.compiler.patterns import check_pattern
-from curatec.compiler.scope import Scope
 from curatec.compiler.types import Level, Type
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import Diagnostic, did_you_mean

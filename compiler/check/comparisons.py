@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from curatec.compiler import names
-from curatec.compiler.coerce import UNKNOWN, agree, apply, compare_help, read_json
+from curatec.compiler.check import names
+from curatec.compiler.check.coerce import UNKNOWN, agree, apply, compare_help, read_json
+from curatec.compiler.check.scope import RESERVED
+from curatec.compiler.check.times import read_time
 from curatec.compiler.core import Column, Const, Core, Quantifier, walk
 from curatec.compiler.fields import FIELDS, OUTCOMES, ROLES
-from curatec.compiler.scope import RESERVED
-from curatec.compiler.times import read_time
 from curatec.compiler.types import Level, Type, article
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import did_you_mean, nearest
@@ -19,7 +19,7 @@ from curatec.dsl.nodes import Node
 from curatec.dsl.source import Span
 
 if TYPE_CHECKING:
-    from curatec.compiler.check_expr import ExprChecker
+    from curatec.compiler.check.expr import ExprChecker
 
 # `between` asks twice about its operand, so that each one in another doubles what is computed.
 MOST_NODES = 1_000

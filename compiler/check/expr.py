@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import singledispatchmethod
 
-from curatec.compiler import comparisons, names
-from curatec.compiler.calls import CallChecker
-from curatec.compiler.coerce import (
+from curatec.compiler.check import comparisons, names
+from curatec.compiler.check.calls import CallChecker
+from curatec.compiler.check.coerce import (
     UNKNOWN,
     alike,
     apply,
@@ -22,11 +22,11 @@ from curatec.compiler.coerce import (
     read_json,
     whole,
 )
+from curatec.compiler.check.patterns import check_pattern
+from curatec.compiler.check.scope import Scope
 from curatec.compiler.core import Apply, Column, Const, Core, Order, Path, Quantifier
 from curatec.compiler.fields import COLLECTIONS
 from curatec.compiler.functions import FUNCTIONS
-from curatec.compiler.patterns import check_pattern
-from curatec.compiler.scope import Scope
 from curatec.compiler.types import Level, Type, article, kinds
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import Diagnostic, did_you_mean

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from curatec.compiler import plan
-from curatec.compiler.calls import OTHER_NAMES, CallChecker
-from curatec.compiler.check_expr import ExprChecker, Report
+from curatec.compiler.check.calls import OTHER_NAMES, CallChecker
+from curatec.compiler.check.expr import ExprChecker, Report
+from curatec.compiler.check.scope import Scope
 from curatec.compiler.functions import WINDOWS
-from curatec.compiler.scope import Scope
 from curatec.compiler.types import Type
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import Diagnostic, did_you_mean

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from curatec.compiler import plan
-from curatec.compiler.check_declarations import corpus, declarations, declare, families
-from curatec.compiler.check_later_declarations import later_declarations
-from curatec.compiler.check_strategy import StrategyChecker
+from curatec.compiler.check.declarations import corpus, declarations, declare, families
+from curatec.compiler.check.later_declarations import later_declarations
+from curatec.compiler.check.params import params_of
+from curatec.compiler.check.scope import Scope
+from curatec.compiler.check.strategy import StrategyChecker
 from curatec.compiler.core import Const
 from curatec.compiler.load import Module, Program
-from curatec.compiler.params import params_of
-from curatec.compiler.scope import Scope
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import CuratecError, Diagnostic, did_you_mean, in_order
 from curatec.dsl.source import Source, Span

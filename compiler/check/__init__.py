@@ -1,0 +1,1 @@
+"""Names, types and rules: a program becomes plans, or all of its errors."""
