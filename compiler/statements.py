@@ -6,7 +6,7 @@ import re
 
 from curatec.dsl import ast
 from curatec.dsl.nodes import NOWHERE, Node
-from curatec.dsl.printer import print_node
+from curatec.dsl.printing.printer import print_node
 from curatec.dsl.source import Source, Span
 
 _AFTER_LABEL = re.compile(r"`?\s*:(?:\s|#[^\n]*)*")

@@ -10,10 +10,10 @@ from itertools import zip_longest
 from lark import Token
 
 from curatec.dsl.diagnostics import Diagnostic
-from curatec.dsl.layout import lay_out
 from curatec.dsl.parse import Parsed, parse
-from curatec.dsl.shape import reread
-from curatec.dsl.sheet import tidy, written
+from curatec.dsl.printing.layout import lay_out
+from curatec.dsl.printing.shape import reread
+from curatec.dsl.printing.sheet import tidy, written
 from curatec.dsl.source import Span
 
 

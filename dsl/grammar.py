@@ -21,7 +21,7 @@ from typing import Any
 from lark import Lark
 from lark.parsers.lalr_analysis import Shift
 
-from curatec.dsl.lexicon import Lexicon
+from curatec.dsl.parsing.lexicon import Lexicon
 
 GRAMMAR_FILE = "grammar.lark"
 CACHE_VARIABLE = "CURATEC_CACHE_DIR"

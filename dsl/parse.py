@@ -45,9 +45,9 @@ class Parsed:
 def parse(text: str, name: str = "<text>") -> Parsed:
     """The file's AST as far as it can be read, and all that is wrong with its syntax. Raises nothing."""
     # Lark is 40 ms of import: only who parses pays.
-    from curatec.dsl.build import build
-    from curatec.dsl.driver import Driver
-    from curatec.dsl.lexical import lone_return
+    from curatec.dsl.building.build import build
+    from curatec.dsl.parsing.driver import Driver
+    from curatec.dsl.parsing.lexical import lone_return
 
     source = Source(name, text.removeprefix("\ufeff"))
     driver = Driver(source)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from curatec.dsl import ast, fmt
 from curatec.dsl.fmt import diff, format_text
-from curatec.dsl.layout import lay_out
 from curatec.dsl.parse import Parsed, parse
-from curatec.dsl.printer import print_file
+from curatec.dsl.printing.layout import lay_out
+from curatec.dsl.printing.printer import print_file
 from tests import strategies as some
 
 ROOT = Path(__file__).parent.parent

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from curatec.dsl.build import RULES
+from curatec.dsl.building.build import RULES
 from curatec.dsl.diagnostics import render_text
-from curatec.dsl.driver import HEADS, Driver
 from curatec.dsl.grammar import PLACES, build_lark, grammar, grammar_text
 from curatec.dsl.parse import parse
+from curatec.dsl.parsing.driver import HEADS, Driver
+from curatec.dsl.parsing.words import PLACE_NAMES, human
 from curatec.dsl.source import Source
-from curatec.dsl.words import PLACE_NAMES, human
 
 HERE = Path(__file__).parent
 SPECS = sorted((HERE / "specs").glob("*.curate"))

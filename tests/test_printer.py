@@ -11,10 +11,10 @@ from lark import Token
 
 from curatec.dsl import ast
 from curatec.dsl.fmt import format_text
-from curatec.dsl.literals import PLAIN_NAME
 from curatec.dsl.nodes import Name, Node
 from curatec.dsl.parse import parse
-from curatec.dsl.printer import print_file, print_node
+from curatec.dsl.printing.literals import PLAIN_NAME
+from curatec.dsl.printing.printer import print_file, print_node
 from tests import strategies as some
 
 quick = settings(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from curatec.dsl import ast
-from curatec.dsl.literals import label, name, number, pattern, string
 from curatec.dsl.nodes import Node
+from curatec.dsl.printing.literals import label, name, number, pattern, string
 
 # The levels of the grammar, from loose to tight.
 ANY, OR, AND, NOT, COMPARISON, SUM, PRODUCT, UNARY, POWER, CAST, POSTFIX, ATOM = range(12)

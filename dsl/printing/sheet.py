@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from lark import Token
 
-from curatec.dsl.shape import Branch
-from curatec.dsl.spacing import blanks_before
+from curatec.dsl.printing.shape import Branch
+from curatec.dsl.printing.spacing import blanks_before
 
 WIDTH = 100
 STEP = 2

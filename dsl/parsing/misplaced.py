@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from curatec.dsl.diagnostics import Diagnostic
-from curatec.dsl.failure import Failure, Told, shown, span_of
-from curatec.dsl.recover import WEAK
-from curatec.dsl.words import (
+from curatec.dsl.parsing.failure import Failure, Told, shown, span_of
+from curatec.dsl.parsing.recover import WEAK
+from curatec.dsl.parsing.words import (
     DECLARATIONS_ELSEWHERE,
     PLACE_NAMES,
     SYNONYMS,

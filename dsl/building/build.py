@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from lark import Token, Tree
 
-from curatec.dsl import ast, build_declarations, build_expr, build_steps
+from curatec.dsl import ast
+from curatec.dsl.building import declarations as build_declarations
+from curatec.dsl.building import expr as build_expr
+from curatec.dsl.building import steps as build_steps
+from curatec.dsl.building.rules import RULES, Builder
 from curatec.dsl.diagnostics import Diagnostic
-from curatec.dsl.rules import RULES, Builder
 
 __all__ = ["RULES", "build"]
 

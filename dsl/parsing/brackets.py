@@ -5,10 +5,10 @@ from __future__ import annotations
 from lark import Token
 
 from curatec.dsl.diagnostics import Diagnostic
-from curatec.dsl.failure import Failure, Told, shown, shown_span, span_of
-from curatec.dsl.machine import Open
+from curatec.dsl.parsing.failure import Failure, Told, shown, shown_span, span_of
+from curatec.dsl.parsing.machine import Open
+from curatec.dsl.parsing.words import PLACE_NAMES
 from curatec.dsl.source import Source, Span
-from curatec.dsl.words import PLACE_NAMES
 
 _CLOSING = {"RPAR": ")", "RSQB": "]", "RBRACE": "}"}
 

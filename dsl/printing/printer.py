@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 from curatec.dsl import ast
 from curatec.dsl.grammar import grammar
-from curatec.dsl.layout import Layout
-from curatec.dsl.literals import PLAIN_NAME
 from curatec.dsl.nodes import Node
-from curatec.dsl.print_declarations import declaration
-from curatec.dsl.print_expr import expr
-from curatec.dsl.print_steps import body_item
-from curatec.dsl.shape import Read, reread
-from curatec.dsl.sheet import Sheet
+from curatec.dsl.printing.declarations import declaration
+from curatec.dsl.printing.expr import expr
+from curatec.dsl.printing.layout import Layout
+from curatec.dsl.printing.literals import PLAIN_NAME
+from curatec.dsl.printing.shape import Read, reread
+from curatec.dsl.printing.sheet import Sheet
+from curatec.dsl.printing.steps import body_item
 
 _TOGETHER = (ast.Param, ast.Import, ast.Use)
 _STATEMENTS = (ast.Statement, ast.Stage, ast.Sink)

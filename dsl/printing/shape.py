@@ -16,7 +16,7 @@ from lark import Token
 from lark.parsers.lalr_analysis import Shift
 
 from curatec.dsl.grammar import Grammar, grammar
-from curatec.dsl.scan import Scanner
+from curatec.dsl.parsing.scan import Scanner
 
 Kid = Any  # a Branch, or a token's number
 

@@ -11,15 +11,15 @@ import re
 
 from lark import Token, Tree
 
-from curatec.dsl import brackets, syntax
 from curatec.dsl.diagnostics import Diagnostic, nearest
-from curatec.dsl.failure import Failure, Told
 from curatec.dsl.grammar import PLACES, grammar
-from curatec.dsl.machine import Machine, Open, Saved, TooDeep
-from curatec.dsl.recover import first_on_line, indent_at, resume
-from curatec.dsl.scan import Scanner, made
+from curatec.dsl.parsing import brackets, syntax
+from curatec.dsl.parsing.failure import Failure, Told
+from curatec.dsl.parsing.machine import Machine, Open, Saved, TooDeep
+from curatec.dsl.parsing.recover import first_on_line, indent_at, resume
+from curatec.dsl.parsing.scan import Scanner, made
+from curatec.dsl.parsing.words import likely
 from curatec.dsl.source import Source, Span
-from curatec.dsl.words import likely
 
 # Past these a file is not a spec with errors but something else, and each error costs a search.
 MAX_PROBLEMS = 100

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from curatec.dsl import ast
-from curatec.dsl.literals import label, name, names, number, pattern, prompt, string, strings
 from curatec.dsl.nodes import Name, Node
-from curatec.dsl.print_expr import call, expr, literal
-from curatec.dsl.print_steps import body_item, braces, domain, shares
+from curatec.dsl.printing.expr import call, expr, literal
+from curatec.dsl.printing.literals import label, name, names, number, pattern, prompt, string, strings
+from curatec.dsl.printing.steps import body_item, braces, domain, shares
 
 INDENT = 2  # of the settings of a declaration
 

@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Callable
 
 from curatec.dsl.diagnostics import Diagnostic
-from curatec.dsl.failure import Failure, Told, shown
-from curatec.dsl.scan import UNITS
+from curatec.dsl.parsing.failure import Failure, Told, shown
+from curatec.dsl.parsing.scan import UNITS
 from curatec.dsl.source import Span
 
 _SIGNS: dict[str, tuple[str, str]] = {

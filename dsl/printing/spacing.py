@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from curatec.dsl.shape import Branch
+from curatec.dsl.printing.shape import Branch
 
 _TIGHT_BEFORE = frozenset(("COMMA", "DOT", "PERCENT", "RPAR", "RSQB"))
 _TIGHT_AFTER = frozenset(("DOT", "LPAR", "LSQB"))

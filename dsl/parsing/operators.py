@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from curatec.dsl.diagnostics import Diagnostic, nearest
-from curatec.dsl.failure import Failure, Told, shown, span_of
+from curatec.dsl.parsing.failure import Failure, Told, shown, span_of
+from curatec.dsl.parsing.words import OPERATORS_ELSEWHERE, is_operator
 from curatec.dsl.source import Span
-from curatec.dsl.words import OPERATORS_ELSEWHERE, is_operator
 
 _ORDER = ("<", "<=", ">", ">=")
 _COMPARISONS = (*_ORDER, "==", "!=", "~", "!~", "between", "in", "is", "not")

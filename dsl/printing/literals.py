@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from lark import Token
 
 from curatec.dsl import ast
+from curatec.dsl.building.rules import Builder
 from curatec.dsl.nodes import Name
-from curatec.dsl.rules import Builder
 
 PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _QUOTABLE = re.compile(r"[^`\n]+")

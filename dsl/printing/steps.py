@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from curatec.dsl import ast
-from curatec.dsl.literals import label, name, names, number, prompt, string
 from curatec.dsl.nodes import Node
-from curatec.dsl.print_expr import SUM, call, choices, expr, exprs, order_keys
+from curatec.dsl.printing.expr import SUM, call, choices, expr, exprs, order_keys
+from curatec.dsl.printing.literals import label, name, names, number, prompt, string
 
 
 def statement(node: ast.Statement, indent: int) -> str:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from lark import Token
 
-from curatec.dsl.breaking import broken, head
-from curatec.dsl.shape import Branch, first_of, shape
-from curatec.dsl.sheet import STEP, Sheet, fits
+from curatec.dsl.printing.breaking import broken, head
+from curatec.dsl.printing.shape import Branch, first_of, shape
+from curatec.dsl.printing.sheet import STEP, Sheet, fits
 
 # Rules whose braces hold settings or statements. Braces of other rules hold the parts of one value.
 BLOCKS = frozenset(

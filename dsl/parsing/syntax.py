@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 from lark import Token
 
-from curatec.dsl import brackets, lexical, misplaced, operators
 from curatec.dsl.diagnostics import Diagnostic, nearest
-from curatec.dsl.failure import Failure, Told, shown, shown_span, span_of
-from curatec.dsl.machine import MAX_DEPTH
-from curatec.dsl.recover import CONTINUATIONS
+from curatec.dsl.parsing import brackets, lexical, misplaced, operators
+from curatec.dsl.parsing.failure import Failure, Told, shown, shown_span, span_of
+from curatec.dsl.parsing.machine import MAX_DEPTH
+from curatec.dsl.parsing.recover import CONTINUATIONS
+from curatec.dsl.parsing.words import SYNONYMS, close_word, expectation
 from curatec.dsl.source import Span
-from curatec.dsl.words import SYNONYMS, close_word, expectation
 
 _EXPRESSION = {"NAME", "NUMBER", "LPAR"}
 _TEXT = ("STRING", "RAW_STRING", "LONG_STRING")

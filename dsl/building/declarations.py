@@ -7,8 +7,8 @@ from typing import Any
 from lark import Token
 
 from curatec.dsl import ast
+from curatec.dsl.building.rules import RULES, Builder, Given, Rule, label, rule
 from curatec.dsl.nodes import Name
-from curatec.dsl.rules import RULES, Builder, Given, Rule, label, rule
 from curatec.dsl.source import Span
 
 

@@ -10,8 +10,8 @@ from lark import Token
 
 from curatec.dsl.diagnostics import Diagnostic
 from curatec.dsl.grammar import Grammar
-from curatec.dsl.machine import Open
-from curatec.dsl.recover import CONTINUATIONS, first_on_line, indent_at
+from curatec.dsl.parsing.machine import Open
+from curatec.dsl.parsing.recover import CONTINUATIONS, first_on_line, indent_at
 from curatec.dsl.source import Source, Span
 
 _STARTS = re.compile(r"[ \t]*([a-z_]\w*)([ \t]*:)?")

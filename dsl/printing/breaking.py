@@ -10,8 +10,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from curatec.dsl.shape import Branch, first_of
-from curatec.dsl.sheet import STEP, WIDTH, Sheet
+from curatec.dsl.printing.shape import Branch, first_of
+from curatec.dsl.printing.sheet import STEP, WIDTH, Sheet
 
 NOTES = frozenset(("because", "see"))
 STATEMENTS = frozenset(("statement", "sink_statement", "setting"))

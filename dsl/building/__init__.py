@@ -1,0 +1,1 @@
+"""Parse tree → AST: one function for each rule or alias of the grammar."""

@@ -1,0 +1,1 @@
+"""Text → parse tree over every error: scanner, LALR machine, recovery, and what each error is called."""

@@ -1,0 +1,1 @@
+"""AST → text, and tokens → text in the one layout."""
