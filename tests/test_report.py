@@ -465,7 +465,7 @@ def test_heights_of_a_plot_are_shares(before: list[int], random: Any) -> None:
     after = [random.randint(0, b) for b in before]
     axis = report_measures.Axis(0.0, 5.0, len(before), False)
     top = report_plots.top_of([before, after])
-    svg = str(report_plots.histogram(before, after, axis, top, 'a "label"'))
+    svg = str(report_plots.histograms(before, {"x": after}, axis, top, {"x": 'a "label"'})["x"])
     assert 'aria-label="a &#34;label&#34;"' in svg
     for bins, points in zip((before, after), paths(svg), strict=True):
         floor = points[0][1]

@@ -110,15 +110,10 @@ def _figure(measure: Measure, values: Mapping[str | None, pl.Series]) -> Figure:
     bins = {name: measures.counts(v, axis) for name, v in values.items()}
     top = plots.top_of(list(bins.values()))
     spreads = {name: measures.spread(v) for name, v in values.items()}
-    panels = tuple(
-        Panel(
-            name,
-            spreads[name].runs,
-            plots.histogram(bins[None], bins[name], axis, top, _said(measure, name, spreads)),
-        )
-        for name in values
-        if name is not None and any(bins[name])
-    )
+    shown = {name: own for name, own in bins.items() if name is not None and any(own)}
+    labels = {name: _said(measure, name, spreads) for name in shown}
+    pictures = plots.histograms(bins[None], shown, axis, top, labels)
+    panels = tuple(Panel(name, spreads[name].runs, picture) for name, picture in pictures.items())
     last = axis.start + axis.step * (axis.count - 1) + (0.5 if axis.start % 1 else 0)
     return Figure(measure, panels, tuple(spreads.items()), last if axis.more else None)
 

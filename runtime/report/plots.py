@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -17,12 +17,18 @@ from curatec.runtime.report.measures import Axis, nice
 WIDTH, HEIGHT = 240, 150  # as shown side by side at 1280 px: ten units of text are ten pixels then
 _TICKS = 5
 _NUMBER = re.compile(r"-?\d+\.\d+")
+_SERIES = re.compile(r"series serie-(\d+)")
 _GONE = {"defs", "desc", "title", "script", "style"}
 _KEPT = ("x", "y", "d", "class", "transform")
 
 
-def histogram(before: Sequence[int], after: Sequence[int], axis: Axis, top: float, label: str) -> Markup:
-    """Shares of runs in each bin, of all runs at `from` and of those of a sink. `top`: end of the vertical axis."""
+def histograms(
+    before: Sequence[int], after: Mapping[str, Sequence[int]], axis: Axis, top: float, labels: Mapping[str, str]
+) -> dict[str, Markup]:
+    """For each sink, shares of runs in each bin: of all runs at `from` and of its own. `top` ends the vertical axis.
+
+    One chart holds them all, since its frame is the same and costs the most; each picture shows two of its series.
+    """
     from pygal import XY
 
     chart = XY(
@@ -40,8 +46,14 @@ def histogram(before: Sequence[int], after: Sequence[int], axis: Axis, top: floa
     chart.x_labels = [{"value": at, "label": text} for at, text in _ticks(axis)]
     chart.y_labels = [{"value": at, "label": f"{100 * at:g} %"} for at in heights(top)]
     chart.add("before", _outline(_shares(before), axis))
-    chart.add("after", _outline(_shares(after), axis))
-    inner = "".join(_svg(child) for child in chart.render_tree())
+    for name, bins in after.items():
+        chart.add(name, _outline(_shares(bins), axis))
+    tree = list(chart.render_tree())
+    return {name: _picture(tree, number, labels[name]) for number, name in enumerate(after, 1)}
+
+
+def _picture(tree: Sequence[Any], series: int, label: str) -> Markup:
+    inner = "".join(_svg(child, series) for child in tree)
     head = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">'
     return Markup(head + inner + "</svg>")  # made of numbers and of what is escaped here
 
@@ -94,16 +106,20 @@ def short(value: float) -> str:
     return f"{value:g}"
 
 
-def _svg(node: Any) -> str:
-    """A node of pygal's as text, without what is empty, invisible or about pygal."""
-    tag = node.tag
-    if not isinstance(tag, str) or tag in _GONE or "background" in node.get("class", ""):
+def _svg(node: Any, series: int) -> str:
+    """A node of pygal's as text, without what is empty, invisible or about pygal, and of the series only 0 and one
+    more, which becomes number 1."""
+    tag, kind = node.tag, node.get("class", "")
+    if not isinstance(tag, str) or tag in _GONE or tag == "rect" or "background" in kind:
         return ""
-    inner = str(escape(node.text or "")) + "".join(_svg(child) for child in node)
+    number = _SERIES.match(kind)
+    if number and int(number[1]) not in (0, series):
+        return ""
+    inner = str(escape(node.text or "")) + "".join(_svg(child, series) for child in node)
     if tag == "g" and not inner:
         return ""
-    if tag == "rect":
-        return ""
+    if number and int(number[1]) == series:
+        node = {**node.attrib, "class": "series serie-1 color-1"}
     attributes = "".join(f' {key}="{_rounded(str(node.get(key)))}"' for key in _KEPT if node.get(key))
     return f"<{tag}{attributes}>{inner}</{tag}>"
 
