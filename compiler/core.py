@@ -116,8 +116,5 @@ def columns(node: Core, level: Level) -> set[str]:
 
 
 def has_window(node: Core) -> bool:
+    """Whether its value depends on other rows."""
     return any(isinstance(n, Window) for n in walk(node))
-
-
-TRUE = Const(True, Type.BOOL)
-NULL = Const(None, Type.NULL)

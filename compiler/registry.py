@@ -63,9 +63,3 @@ class WindowEntry:
 def numeric(types: Sequence[Type]) -> Type:
     """int with int is int; anything with a float is float."""
     return Type.INT if all(t is Type.INT for t in types) else Type.FLOAT
-
-
-def function_names() -> list[str]:
-    from curatec.compiler.functions import FUNCTIONS
-
-    return sorted(FUNCTIONS)

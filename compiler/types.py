@@ -35,7 +35,6 @@ class Level(StrEnum):
 
 
 NUMBERS = (Type.INT, Type.FLOAT)
-SCALARS = (Type.BOOL, Type.INT, Type.FLOAT, Type.TEXT, Type.TIME)
 
 
 def article(type_: Type) -> str:

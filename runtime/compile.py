@@ -75,7 +75,7 @@ def compile_spec(request: Request, watch: Watch | None = None) -> Compiled:
     started = datetime.now(UTC)
     found = checked(request)
     whole = chosen_plan(found, request)
-    out = request.out or default_out(request.spec, whole.strategy)
+    out = request.out or default_out(whole.strategy)
     target = out.resolve() if out.is_symlink() else out  # a link stays a link
     with told(), cache_for(request) as cache, staging(target) as stage:
         watch.phase("reading")
@@ -194,10 +194,14 @@ def _unknown_models(executed: Executed) -> Iterator[Diagnostic]:
 
 def _rejects(inputs: Sequence[Input]) -> Iterator[Diagnostic]:
     for given in inputs:
-        if given.parsed.rejects:
+        files = sum(reject.line == 0 for reject in given.parsed.rejects)
+        records = len(given.parsed.rejects) - files
+        # No names: what is published must not change with them.
+        lost = [f"{n} {what}{'s' * (n > 1)}" for n, what in ((records, "record"), (files, "whole file")) if n]
+        if lost:
             yield _warning(
                 "C0617",
-                f"{len(given.parsed.rejects)} records of source `{given.corpus.name}` could not be read",
+                f"{' and '.join(lost)} of source `{given.corpus.name}` could not be read",
                 "`rejects.jsonl` has each with file, line and reason",
             )
 

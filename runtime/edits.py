@@ -5,6 +5,7 @@ All predicates see the turns as before the step; one pass over each part; a call
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -207,7 +208,7 @@ def _(operation: plan.ToolsFilter, state: State, place: Place) -> State:
         edited += removed
         pieces.append(names)
     after = state.with_column("toolset", pl.concat(pieces)) if pieces else state
-    after = State(after.rows, after.turns, toolsets, after.arg_paths, after.known, after.order, after.descending)
+    after = replace(after, toolsets=toolsets)
     place.count(state, after, edited=edited)
     return after
 

@@ -114,6 +114,14 @@ def expressions(node: Any) -> Iterator[Core]:
                 yield from expressions(getattr(node, f.name))
 
 
+def written_rows(executed: Executed, sink: str) -> State:
+    """The rows whose runs are in a sink's output, once it is written: its own rules may have taken out some more."""
+    state = executed.ends[sink]
+    own = (pl.col("sink") == sink) & pl.col("step").is_null() & pl.col("action").is_in(["dropped", "rejected"])
+    lost = [frame.filter(own)["traj_id"] for frame in executed.ledger.frames]
+    return state.keep(~state.rows["id"].is_in(pl.concat(lost).implode())) if lost else state
+
+
 def sorted_rows(state: State) -> pl.DataFrame:
     """Rows in the order in which a sink writes them: `sort by`, else by task; then by id (semantics 13)."""
     keys = [*state.order, *(() if state.order else ("task",)), "id"]

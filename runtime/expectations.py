@@ -13,7 +13,7 @@ from curatec.compiler.core import Window
 from curatec.compiler.types import Type
 from curatec.compiler.windows import aggregate
 from curatec.dsl.diagnostics import Diagnostic
-from curatec.runtime.execute import Executed
+from curatec.runtime.execute import Executed, written_rows
 from curatec.runtime.sinks.written import Written
 from curatec.runtime.state import State
 
@@ -45,7 +45,7 @@ class Outcome:
 
 def ask(executed: Executed, written: Mapping[str, Written]) -> tuple[Outcome, ...]:
     """Every expectation of the plan, in written order."""
-    finished = {None: executed.shared} | {name: _finished(executed, name) for name in written}
+    finished = {None: executed.shared} | {name: written_rows(executed, name) for name in written}
     return tuple(_outcome(e, finished, written) for e in executed.plan.expectations)
 
 
@@ -62,19 +62,6 @@ def failures(outcomes: tuple[Outcome, ...]) -> list[Diagnostic]:
         for o in outcomes
         if not o.held
     ]
-
-
-def _finished(executed: Executed, sink: str) -> State:
-    """The rows that the sink wrote: its own rules may have dropped some after the last step."""
-    state = executed.ends[sink]
-    gone = [
-        f.filter((pl.col("sink") == sink) & pl.col("step").is_null() & pl.col("action").is_in(["dropped", "rejected"]))[
-            "traj_id"
-        ]
-        for f in executed.ledger.frames
-    ]
-    lost = pl.concat(gone) if gone else pl.Series([], dtype=pl.String)
-    return state.keep(~state.rows["id"].is_in(lost.implode())) if len(lost) else state
 
 
 def _outcome(

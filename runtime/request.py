@@ -72,5 +72,5 @@ def _sinks_of(test: plan.Test) -> Iterator[str | None]:
             yield from _sinks_of(right)
 
 
-def default_out(spec: str, strategy: str) -> Path:
+def default_out(strategy: str) -> Path:
     return Path("out") / strategy

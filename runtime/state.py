@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curatec.compiler.core import Core, Window, children
+from curatec.compiler.core import Core, children, has_window
 from curatec.compiler.frames import DTYPES, Frames
 from curatec.compiler.json_path import JsonPath
 from curatec.compiler.passes import needs_turns
@@ -131,10 +131,6 @@ def measures(core: Core) -> list[Core]:
     """The largest parts of a trajectory-level expression that read turns and compare no rows."""
     if not needs_turns(core):
         return []
-    if not _compares(core):
+    if not has_window(core):
         return [core]
     return [m for child in children(core) for m in measures(child)]
-
-
-def _compares(core: Core) -> bool:
-    return isinstance(core, Window) or any(_compares(child) for child in children(core))

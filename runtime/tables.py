@@ -21,7 +21,7 @@ CALL = pl.Struct(
         "id": pl.String,  # as in the source; may be null or repeated
         "name": pl.String,
         "args_json": pl.String,  # a JSON object as text; null when the state is `invalid` or `none`
-        "args_raw": pl.String,  # the source's text, kept only when it was not valid JSON
+        "args_raw": pl.String,  # the source's text, kept where `args_json` does not say all of it
         "args_state": ARGS_STATE,  # `repaired`: a Python repr read with ast.literal_eval
         "requestor": REQUESTOR,
         "result_turn": pl.Int32,  # `turn` of the linked result, null when there is none

@@ -132,12 +132,7 @@ def steps() -> Nodes:
         (ast.Sort, {"by": tuples(order_keys(), 1)}),
         (ast.Expect, {"condition": expressions()}),
     ]
-    return st.one_of([st.builds(node, **given, **_notes()) for node, given in fields]).filter(_keeps_its_reason)
-
-
-def _keeps_its_reason(node: Node) -> bool:
-    """The builder takes an empty reason behind a `context` for none."""
-    return not (isinstance(node, ast.Decompose) and node.context is not None and node.because == "")
+    return st.one_of([st.builds(node, **given, **_notes()) for node, given in fields])
 
 
 def _picks() -> Nodes:

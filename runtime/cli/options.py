@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import click
-
-Function = TypeVar("Function", bound=Callable[..., object])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 strategy_option = click.option("--strategy", metavar="NAME", help="The strategy, where the spec has several.")

@@ -43,7 +43,7 @@ def command(
     whole = chosen_plan(found, request)
     with watching(not as_json) as watch:
         inputs = read_inputs(whole.corpora, found.program.project, allowed, Cache(), watch.reading)
-    planned = compare(whole, found, inputs, out or default_out(spec, whole.strategy))
+    planned = compare(whole, found, inputs, out or default_out(whole.strategy))
     if as_json:
         say_json(planned.data() | {"diagnostics": [to_json(d) for d in found.diagnostics]})
         return 0

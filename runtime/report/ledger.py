@@ -178,15 +178,3 @@ def shown_ids(found: list[Branch]) -> list[str]:
     lines = (example for branch in found for line in branch.lines for _, own in line.examples for example in own)
     rules = (example for branch in found for rule in branch.rules for example in rule.examples)
     return sorted({example.id for example in (*lines, *rules)})
-
-
-def behind(executed: Executed, sink: str) -> pl.DataFrame:
-    """The rows whose runs are in the sink's output: its own rules took out the others."""
-    rows = executed.ends[sink].rows
-    lost = [
-        frame.filter(
-            (pl.col("sink") == sink) & pl.col("step").is_null() & pl.col("action").is_in(["dropped", "rejected"])
-        )["traj_id"]
-        for frame in executed.ledger.frames
-    ]
-    return rows.filter(~pl.col("id").is_in(pl.concat(lost).implode())) if lost else rows

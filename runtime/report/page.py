@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from curatec.runtime.execute import Executed
+from curatec.runtime.execute import Executed, written_rows
 from curatec.runtime.report import ledger, measures, parts, plots, spec
 from curatec.runtime.report.measures import Measure, Measured, Spread
 from curatec.runtime.report.text import environment, plural
@@ -63,7 +63,7 @@ def render(executed: Executed, written: Mapping[str, Written], summary: Mapping[
     found = ledger.branches(executed, written, summary)
     stages: dict[str | None, pl.DataFrame] = {None: executed.start.rows}
     for name in written:
-        stages[name] = ledger.behind(executed, name)
+        stages[name] = written_rows(executed, name).rows
     measured = measures.measure(executed, stages, ledger.shown_ids(found))
     made = environment()
     return made.get_template("page.html.jinja").render(

@@ -26,6 +26,13 @@ def test_compile_writes_an_output_and_says_so(place: Place) -> None:
     assert strays(place.root) == []
 
 
+def test_a_file_lost_as_a_whole_is_no_record(place: Place) -> None:
+    (place.root / "runs" / "b.jsonl").write_text('{"what": "is this"}\n')
+    ran = place("compile", "small.curate", "-o", "out")
+    assert "1 record and 1 whole file of source" in ran.err
+    assert "b.jsonl" not in (place.root / "out" / "README.md").read_text()
+
+
 def test_default_output_is_named_like_the_strategy(place: Place) -> None:
     place("compile", "small.curate", "-q")
     assert (place.root / "out" / "small" / "manifest.json").exists()
