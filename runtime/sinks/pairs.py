@@ -19,7 +19,7 @@ import orjson
 from xxhash import xxh3_64_intdigest
 
 from curatec.compiler import plan
-from curatec.runtime.sinks.messages import Message
+from curatec.runtime.conversation.messages import Message
 
 # Why a run is in no pair, by how far its most promising partner came.
 STAGES = (

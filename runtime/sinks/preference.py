@@ -17,7 +17,7 @@ import polars as pl
 from xxhash import xxh3_128_hexdigest
 
 from curatec.compiler import plan
-from curatec.runtime.sinks import messages as m
+from curatec.runtime.conversation import messages as m
 from curatec.runtime.sinks import pairs, trainer
 from curatec.runtime.sinks.account import Account
 from curatec.runtime.sinks.buckets import Buckets

@@ -12,7 +12,7 @@ from typing import Any
 
 from curatec.compiler import plan
 from curatec.compiler.frames import Frames
-from curatec.runtime.sinks import messages as m
+from curatec.runtime.conversation import messages as m
 from curatec.runtime.sinks import trainer
 from curatec.runtime.sinks.account import Account
 from curatec.runtime.sinks.buckets import Buckets

@@ -20,14 +20,14 @@ from curatec.compiler import plan
 from curatec.compiler.frames import Frames
 from curatec.compiler.types import Level
 from curatec.dsl.diagnostics import CuratecError
-from curatec.runtime.sinks import messages as m
+from curatec.runtime.conversation import messages as m
+from curatec.runtime.conversation.spans import Span, Trained, trained
 from curatec.runtime.sinks import sft_trainer, trainer
 from curatec.runtime.sinks.account import Account
 from curatec.runtime.sinks.buckets import Buckets
 from curatec.runtime.sinks.columns import COMMON, Col
 from curatec.runtime.sinks.files import Files
 from curatec.runtime.sinks.place import Place
-from curatec.runtime.sinks.spans import Span, Trained, trained
 from curatec.runtime.sinks.written import Written
 
 COLUMNS = (

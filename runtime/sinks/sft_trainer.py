@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from curatec.compiler import plan
+from curatec.runtime.conversation.spans import Trained
 from curatec.runtime.sinks import trainer
 from curatec.runtime.sinks.columns import Col
-from curatec.runtime.sinks.spans import Trained
 
 Mask = Literal["assistant", "completion", "messages", "spans"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from curatec.runtime.sinks import messages as m
-from curatec.runtime.sinks import thinking
+from curatec.runtime.conversation import messages as m
+from curatec.runtime.conversation import thinking
 
 from .conftest import Made, Make, calls, result, run, says, system, user
 

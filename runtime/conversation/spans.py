@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 
 from curatec.compiler import plan
 from curatec.compiler.text import estimate_tokens_py
-from curatec.runtime.sinks import thinking
-from curatec.runtime.sinks.messages import Message
+from curatec.runtime.conversation import thinking
+from curatec.runtime.conversation.messages import Message
 
 Part = Literal["content", "reasoning", "call"]
 

@@ -28,7 +28,7 @@ import orjson
 import polars as pl
 
 from curatec.compiler.text import estimate_tokens_py
-from curatec.runtime.sinks import thinking
+from curatec.runtime.conversation import thinking
 
 Form = Literal["trl", "openai"]
 TURN_COLUMNS = ("turn", "role", "content", "content_kind", "reasoning", "calls", "call_turn", "call_index")
