@@ -12,15 +12,15 @@ import polars as pl
 from curatec.compiler import plan
 from curatec.compiler.core import Apply, Column, Const, Core, Quantifier, Window
 from curatec.compiler.core import Path as JsonPathOf
-from curatec.runtime import edits, filters
+from curatec.runtime import steps as registered
 from curatec.runtime.corpus import Loaded, load
 from curatec.runtime.inputs import Input
 from curatec.runtime.ledger import Ledger
 from curatec.runtime.state import State
-from curatec.runtime.step import Place, run
+from curatec.runtime.steps.step import Place, run
 
 _CORE = (Apply, Column, Const, JsonPathOf, Quantifier, Window)
-REGISTERED = (edits, filters)
+REGISTERED = registered.REGISTERED  # importing them is what makes `run` know them
 
 
 @dataclass(frozen=True)

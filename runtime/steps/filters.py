@@ -9,7 +9,7 @@ import polars as pl
 
 from curatec.compiler import plan, text
 from curatec.runtime.state import State
-from curatec.runtime.step import Place, apply
+from curatec.runtime.steps.step import Place, apply
 
 # ---- filters ----
 

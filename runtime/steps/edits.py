@@ -16,7 +16,7 @@ from curatec.compiler import plan
 from curatec.compiler.frames import Frames
 from curatec.compiler.types import Level
 from curatec.runtime.state import State, Turns
-from curatec.runtime.step import Place, apply
+from curatec.runtime.steps.step import Place, apply
 
 _ROLE = pl.col("role").cast(pl.String)
 
