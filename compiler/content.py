@@ -32,9 +32,9 @@ def turn_tokens(turns: pl.DataFrame) -> pl.Series:
     return turns.select(tokens=content + reasoning + calls.list.sum().fill_null(0))["tokens"]
 
 
-TURN_CONTENT: dict[str, Callable[[pl.DataFrame], pl.Series]] = {
-    "calls_text": lambda turns: json_path.calls_text(turns["calls"]),
-    "tokens": turn_tokens,
+TURN_CONTENT: dict[str, Callable[[Frames], pl.Series]] = {
+    "calls_text": lambda f: json_path.calls_text(f.turns["calls"]),
+    "tokens": lambda f: turn_tokens(f.turns) if f.tokens is None else f.tokens.of_turns(f.turns),
 }
 
 
@@ -55,7 +55,10 @@ def _turn(frames: Frames, name: str, type_: Type) -> pl.Series:
     return frames.series(Column(Level.TURN, name, type_), Level.TURN).alias(name)
 
 
-def _tokens(frames: Frames, where: pl.Expr) -> pl.Series:
+def _tokens(frames: Frames, where: pl.Expr, *, trained: bool = False) -> pl.Series:
+    """Of the trajectory as the template shows it; without one, what its turns are estimated to have."""
+    if frames.tokens is not None:
+        return frames.tokens.of_runs(frames, trained=trained)
     return _by_run(frames, pl.col("tokens").sum(), _turn(frames, "tokens", Type.INT), where=where).fill_null(0)
 
 
@@ -82,7 +85,7 @@ TRAJECTORY_CONTENT: dict[str, Callable[[Frames], pl.Series]] = {
     "call_count": lambda f: _by_run(f, pl.col("calls").list.len().sum().cast(pl.Int64)).fill_null(0),
     "error_count": lambda f: _number(f, (_ROLE == "tool") & pl.col("is_error").fill_null(False)),
     "tokens": lambda f: _tokens(f, _ROLE != "event"),
-    "trained_tokens": lambda f: _tokens(f, _CARRIES_LOSS),
+    "trained_tokens": lambda f: _tokens(f, _CARRIES_LOSS, trained=True),
     "text": lambda f: _by_run(f, pl.col("content").drop_nulls().str.join("\n"), where=_SPOKEN),
     "task_text": lambda f: _by_run(f, pl.col("content").first(), where=_ROLE == "user"),
     "final_answer": lambda f: _by_run(f, pl.col("content").last(), where=_ANSWER),

@@ -84,7 +84,18 @@ class Window:
     descending: bool = False
 
 
-Core = Const | Column | Path | Apply | Quantifier | Window
+@dataclass(frozen=True, slots=True)
+class InTable:
+    """Whether a value stands in a column of a side table; null for null."""
+
+    value: Core
+    table: str
+    column: str
+    type: Type = Type.BOOL
+
+
+Core = Const | Column | Path | Apply | Quantifier | Window | InTable
+NODES = (Const, Column, Path, Apply, Quantifier, Window, InTable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +108,10 @@ def children(node: Core) -> Iterator[Core]:
     """The nodes directly below."""
     for field in fields(node):
         value = getattr(node, field.name)
-        if isinstance(value, (Const, Column, Path, Apply, Quantifier, Window)):
+        if isinstance(value, NODES):
             yield value
         elif isinstance(value, tuple):
-            yield from (v for v in value if isinstance(v, (Const, Column, Path, Apply, Quantifier, Window)))
+            yield from (v for v in value if isinstance(v, NODES))
 
 
 def walk(node: Core) -> Iterator[Core]:

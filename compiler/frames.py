@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import orjson
 import polars as pl
 
 from curatec.compiler import json_path
 from curatec.compiler.content import TRAJECTORY_CONTENT, TURN_CONTENT
-from curatec.compiler.core import Apply, Column, Const, Core, Path, Quantifier, Window, walk
+from curatec.compiler.core import Apply, Column, Const, Core, InTable, Path, Quantifier, Window, walk
 from curatec.compiler.functions import FUNCTIONS
 from curatec.compiler.json_path import JsonPath
 from curatec.compiler.text import hash_key
@@ -46,6 +46,21 @@ def paths_of(cores: Iterable[Core], base: str) -> tuple[JsonPath, ...]:
     return tuple(sorted(found, key=str))
 
 
+class Tokens(Protocol):
+    """Whose tokens are counted, after `render`."""
+
+    def of_turns(self, turns: pl.DataFrame) -> pl.Series:
+        """Of what each turn says, the template apart."""
+
+    def of_runs(self, frames: Frames, *, trained: bool) -> pl.Series:
+        """Of each trajectory as the template shows it; or only those that carry loss."""
+
+
+class SideTables(Protocol):
+    def column(self, table: str, column: str) -> pl.Series:
+        """The distinct values of a column of a side table."""
+
+
 class Frames:
     """One batch.
 
@@ -63,8 +78,12 @@ class Frames:
         toolsets: Mapping[str, str] | None = None,
         known: Mapping[Core, str] | None = None,
         paths: tuple[JsonPath, ...] = (),
+        tokens: Tokens | None = None,
+        side: SideTables | None = None,
     ) -> None:
         self.runs = runs
+        self.tokens = tokens
+        self._side = side
         self._turns = turns
         self._toolsets = toolsets or {}
         self._known = known or {}
@@ -135,6 +154,8 @@ class Frames:
                 return self._down(self._quantify(core), core.level, level)
             case Window():
                 return self._window(core)
+            case InTable():
+                return self._in_table(core, level)
             case Kind():
                 return self._kind(core.value, level)
             case Apply(function=name, args=(argument,)) if name == KEY:
@@ -214,7 +235,7 @@ class Frames:
 
     def _turn_column(self, name: str) -> pl.Series:
         if name in TURN_CONTENT:
-            return self._remembered(Column(Level.TURN, name, Type.TEXT), lambda: TURN_CONTENT[name](self.turns))
+            return self._remembered(Column(Level.TURN, name, Type.TEXT), lambda: TURN_CONTENT[name](self))
         if name == "index":
             return self.turns.select(pl.int_range(pl.len(), dtype=pl.Int64).over("run").alias(name))[name]
         values = self.turns[name]
@@ -300,6 +321,13 @@ class Frames:
             case "none":
                 return counted == 0
         return counted
+
+    def _in_table(self, core: InTable, level: Level) -> pl.Series:
+        assert self._side is not None, core
+        values, listed = self.series(core.value, level), self._side.column(core.table, core.column)
+        if core.value.type.is_number:  # an int may stand in a column of floats
+            values, listed = values.cast(pl.Float64), listed.cast(pl.Float64)
+        return values.is_in(listed.implode())
 
     def _window(self, core: Window) -> pl.Series:
         argument = self.series(core.argument) if core.argument is not None else None

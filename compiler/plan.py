@@ -11,102 +11,99 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
-from typing import Any, Literal
+from typing import Any
 
-from curatec.compiler.core import Core, Order
+from curatec.compiler.core import Core
+from curatec.compiler.operations import (
+    Decompose,
+    Decontaminate,
+    Dedup,
+    DedupNear,
+    Derive,
+    Distractors,
+    Filter,
+    Join,
+    Limit,
+    LimitEach,
+    Mix,
+    Operation,
+    Rebind,
+    Recover,
+    Redact,
+    Render,
+    Sample,
+    Sort,
+    Split,
+    Tag,
+    ToolsFilter,
+    TurnsCut,
+    TurnsFilter,
+    TurnsSet,
+    View,
+)
 from curatec.compiler.statements import statement_text
+from curatec.compiler.targets import (
+    SINKS,
+    Context,
+    Loss,
+    Memory,
+    Preference,
+    Rl,
+    Sft,
+    Target,
+)
 from curatec.compiler.types import Type
 from curatec.dsl import ast
 from curatec.dsl.source import Source, Span
 
 PLAN_VERSION = 1
-
-# ---- operations ----
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Keeps the trajectories where it is true, or drops those where it is true."""
-
-    verb: Literal["keep", "drop"]
-    where: Core
-
-
-@dataclass(frozen=True, slots=True)
-class TurnsFilter:
-    verb: Literal["keep", "drop"]
-    where: Core
-    repair: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TurnsSet:
-    field: str
-    value: Core
-    where: Core | None
-
-
-@dataclass(frozen=True, slots=True)
-class ToolsFilter:
-    verb: Literal["keep", "drop"]
-    where: Core
-
-
-@dataclass(frozen=True, slots=True)
-class Dedup:
-    """One row for each key; the best by `best`, then by trajectory id. A null in the key is never a duplicate."""
-
-    on: tuple[Core, ...]
-    best: tuple[Order, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """At most `count` rows for each key, first ones by `order`. No keys: of all."""
-
-    count: int
-    per: tuple[Core, ...]
-    order: tuple[Order, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """By draw: below a threshold (`share`), or the `count` lowest of each key."""
-
-    count: int | None
-    share: float | None
-    per: tuple[Core, ...]
-    seed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Derive:
-    name: str
-    value: Core
-
-
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """`failure` becomes the name of the first family that holds, else null."""
-
-    families: tuple[tuple[str, Core], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sort:
-    by: tuple[Order, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Parts with their shares, which sum to 1; `by` is a key that never parts one task."""
-
-    by: Core
-    shares: tuple[tuple[str, float], ...]
-    seed: int
-
-
-Operation = Filter | TurnsFilter | TurnsSet | ToolsFilter | Dedup | Limit | Sample | Derive | Tag | Sort | Split
+__all__ = [
+    "PLAN_VERSION",
+    "SINKS",
+    "Branch",
+    "Compare",
+    "Context",
+    "Corpus",
+    "Decompose",
+    "Decontaminate",
+    "Dedup",
+    "DedupNear",
+    "Derive",
+    "Distractors",
+    "Expectation",
+    "Filter",
+    "Join",
+    "Limit",
+    "LimitEach",
+    "Loss",
+    "Measure",
+    "Memory",
+    "Mix",
+    "Number",
+    "Operation",
+    "Plan",
+    "Preference",
+    "Rebind",
+    "Recover",
+    "Redact",
+    "Render",
+    "Rl",
+    "Sample",
+    "Sft",
+    "Sort",
+    "Split",
+    "Step",
+    "Tag",
+    "Target",
+    "Test",
+    "ToolsFilter",
+    "TurnsCut",
+    "TurnsFilter",
+    "TurnsSet",
+    "View",
+    "canonical",
+    "digest",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,62 +125,7 @@ class Step:
         return statement_text(self.statement)
 
 
-# ---- sinks ----
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """Which assistant turns carry loss. `where` and `weight` are about the turn and its calls."""
-
-    where: Core | None = None
-    weight: Core | None = None
-    except_reasoning: bool = False
-    only_last: bool = False
-    including_edited: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Sft:
-    loss: Loss
-    fit_tokens: int | None = None
-    format: str = "trl"
-    reasoning: Literal["keep", "strip"] = "keep"
-
-
-@dataclass(frozen=True, slots=True)
-class Rl:
-    """`reward` is a sum of named verifiers with their weights."""
-
-    prompt: Literal["first", "last"]
-    reward: tuple[tuple[str, float], ...]
-    group: int | None = None
-    format: str = "trl"
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    key: Core
-    value: Core
-    method: str = "bm25"
-    top: int = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Preference:
-    within: tuple[Core, ...]
-    chosen: Core
-    rejected: Core
-    from_difference: bool
-    margin: Core | None = None
-    margin_at_least: float | None = None
-    max_pairs: int | None = None
-    max_per: tuple[Core, ...] = ()
-    length_ratio: float | None = None
-    format: str = "trl"
-
-
-Target = Sft | Rl | Memory | Preference
-SINKS: dict[str, type[Target]] = {"sft": Sft, "rl": Rl, "memory": Memory, "preference": Preference}
+# ---- branches ----
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +201,33 @@ class Corpus:
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """A side table: its rows are found by `key`. Patterns are as written, relative to `base`."""
+
+    name: str
+    path: tuple[str, ...]
+    key: str
+    key_type: Type
+    columns: tuple[tuple[str, Type], ...]
+    base: str = field(default="", compare=False)
+    span: Span = field(default=Span(0, 0), compare=False)
+    source: Source | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SealedSet:
+    """Tasks to keep out of training: the columns that hold their ids and texts."""
+
+    name: str
+    path: tuple[str, ...]
+    id: str | None
+    text: str | None
+    base: str = field(default="", compare=False)
+    span: Span = field(default=Span(0, 0), compare=False)
+    source: Source | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A strategy, ready to run. `derived` gives the type of each derived column of the shared rows."""
 
@@ -270,6 +239,8 @@ class Plan:
     expectations: tuple[Expectation, ...]
     params: tuple[tuple[str, str], ...] = ()
     derived: tuple[tuple[str, Type], ...] = ()
+    tables: tuple[Table, ...] = ()  # those that the strategy joins or asks
+    sealed: tuple[SealedSet, ...] = ()  # all of the file: no sink takes their tasks
 
     def branch(self, name: str) -> Branch:
         return next(b for b in (*self.stages, *self.sinks) if b.name == name)

@@ -22,10 +22,11 @@ from curatec.runtime.cache import Cache
 from curatec.runtime.execute import Executed, execute, expressions
 from curatec.runtime.facts import unknown_models
 from curatec.runtime.inputs import Input, read_inputs
+from curatec.runtime.ledger import LINEAGE
 from curatec.runtime.publish import MANIFEST, full_disk, publish, staging
 from curatec.runtime.report import card, page
 from curatec.runtime.request import Request, Watch, checked, chosen_plan, default_out
-from curatec.runtime.sinks.written import LINEAGE, Written
+from curatec.runtime.sinks.written import Written
 
 __all__ = ["Compiled", "Request", "Watch", "checked", "chosen_plan", "compile_spec", "default_out"]
 RUN_COLUMNS = (
@@ -116,7 +117,8 @@ def compile_spec(request: Request, watch: Watch | None = None) -> Compiled:
 def _write_tables(executed: Executed, written: dict[str, Written], inputs: Sequence[Input], made: Path) -> None:
     """Ledger, lineage, runs and rejects. One writer serves every engine (semantics 13)."""
     _parquet(executed.ledger.table(), made / "ledger.parquet")
-    lineage = pl.concat([w.lineage for w in written.values()]) if written else pl.DataFrame(schema=LINEAGE)
+    made_by = [*executed.ledger.lineage, *(w.lineage for w in written.values())]
+    lineage = pl.concat(made_by) if made_by else pl.DataFrame(schema=LINEAGE)
     _parquet(lineage.sort("out", "ordinal"), made / "lineage.parquet")
     start = executed.start.rows
     start = (

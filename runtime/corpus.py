@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -45,10 +45,25 @@ class Loaded:
     pieces: tuple[tuple[Piece, ...], ...]
     inputs: tuple[Input, ...]
 
-    def wide(self, part: int, rows: pl.Series) -> pl.DataFrame:
-        """The wide columns of some rows of a part, with `row`."""
+    def wide(self, state: State, rows: pl.DataFrame) -> pl.DataFrame:
+        """`id` and the wide columns of some rows of a state, in their order; what a step wrote anew is new."""
+        homes = rows.select("id", "home_part", "home_row")
+        found = [self._read(int(part)) for part in homes["home_part"].unique().sort()]
+        read = homes.join(pl.concat(found), on=["home_part", "home_row"], how="left", maintain_order="left")
+        return _anew(read.drop("home_part", "home_row"), state.rewritten)
+
+    def _read(self, part: int) -> pl.DataFrame:
         read = [_shifted(pl.read_parquet(p.part.runs, columns=["row", *WIDE]), p.offset) for p in self.pieces[part]]
-        return pl.concat(read).join(pl.DataFrame({"row": rows}), on="row", how="semi", maintain_order="left")
+        return pl.concat(read).rename({"row": "home_row"}).with_columns(home_part=pl.lit(part, dtype=pl.UInt32))
+
+
+def _anew(read: pl.DataFrame, rewritten: Mapping[str, Mapping[str, str]]) -> pl.DataFrame:
+    """With the texts that stand for what was read."""
+    new = [rewritten.get(id_, {}) for id_ in read["id"]]
+    return read.with_columns(
+        pl.Series(name, [said.get(name, old) for said, old in zip(new, read[name], strict=True)], dtype=pl.String)
+        for name in sorted({name for said in new for name in said})
+    )
 
 
 def _shifted(frame: pl.DataFrame, offset: int) -> pl.DataFrame:
@@ -76,6 +91,7 @@ def load(inputs: Sequence[Input], cores: Sequence[Core], scratch: Path) -> Loade
         frames = [rows.with_columns(part=pl.lit(0, dtype=pl.UInt32)) for rows in nothing]
     rows = pl.concat(frames, how="diagonal")
     rows = with_attempts(identified(rows, State(rows, turns_now, toolsets, args)))
+    rows = rows.with_columns(origin="id", home_part="part", home_row="row")
     return Loaded(State(rows, turns_now, toolsets, args), tuple(pieces), tuple(inputs))
 
 

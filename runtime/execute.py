@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from curatec.compiler import plan
-from curatec.compiler.core import Apply, Column, Const, Core, Quantifier, Window
-from curatec.compiler.core import Path as JsonPathOf
+from curatec.compiler.core import NODES, Core
+from curatec.compiler.frames import SideTables
 from curatec.runtime import steps as registered
 from curatec.runtime.corpus import Loaded, load
 from curatec.runtime.inputs import Input
@@ -19,8 +19,20 @@ from curatec.runtime.ledger import Ledger
 from curatec.runtime.state import State
 from curatec.runtime.steps.step import Place, run
 
-_CORE = (Apply, Column, Const, JsonPathOf, Quantifier, Window)
 REGISTERED = registered.REGISTERED  # importing them is what makes `run` know them
+# After these a trajectory may say something else, or its tokens are counted by another measure.
+_EDITS = (
+    plan.TurnsFilter,
+    plan.TurnsSet,
+    plan.TurnsCut,
+    plan.View,
+    plan.Redact,
+    plan.Render,
+    plan.Decompose,
+    plan.Distractors,
+    plan.Rebind,
+    plan.Recover,
+)
 
 
 @dataclass(frozen=True)
@@ -40,22 +52,33 @@ def execute(
     inputs: Sequence[Input],
     scratch: Path,
     *,
+    side: SideTables | None = None,
     limit: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Executed:
-    """Run a plan over parsed inputs. `scratch` takes spilled turns; `limit` keeps the lowest ids (semantics 32)."""
+    """Run a plan over parsed inputs. `side` holds its tables and sealed sets; `scratch` takes spilled turns; `limit`
+    keeps the lowest ids (semantics 32)."""
     loaded = load(inputs, list(expressions(whole)), scratch)
-    start = _limited(loaded.state, limit)
+    start = replace(_limited(loaded.state, limit), side=side)
     ledger = Ledger()
     tell = progress or (lambda label: None)
-    after_shared = [core for branch in (*whole.stages, *whole.sinks) for core in until_edit(branch.steps)]
     partial = start.rows.height < loaded.state.rows.height
-    shared = _run(start, whole.shared, 0, None, ledger, scratch, after_shared, tell, partial)
+
+    def run_all(state: State, steps: Sequence[plan.Step], first: int, name: str | None, beyond: list[Core]) -> State:
+        for i, step in enumerate(steps):
+            tell(step.label)
+            rest = steps[i + 1 :]
+            ahead = [*until_edit(rest), *(beyond if not any(edits_turns(s) for s in rest) else ())]
+            state = run(state, Place(step, first + i, name, ledger, scratch, loaded, tuple(ahead), partial))
+        return state
+
+    after_shared = [core for branch in (*whole.stages, *whole.sinks) for core in until_edit(branch.steps)]
+    shared = run_all(start, whole.shared, 0, None, after_shared)
     ends: dict[str, State] = {}
     position = len(whole.shared)
     for branch in (*whole.stages, *whole.sinks):
         base = ends[branch.base] if branch.base is not None else shared
-        ends[branch.name] = _run(base, branch.steps, position, branch.name, ledger, scratch, (), tell)
+        ends[branch.name] = run_all(base, branch.steps, position, branch.name, [])
         position += len(branch.steps)
     return Executed(whole, loaded, start, shared, ends, ledger)
 
@@ -67,27 +90,8 @@ def _limited(state: State, limit: int | None) -> State:
     return state.keep(state.rows["id"].is_in(lowest.implode()))
 
 
-def _run(
-    state: State,
-    steps: Sequence[plan.Step],
-    position: int,
-    sink: str | None,
-    ledger: Ledger,
-    scratch: Path,
-    beyond: Sequence[Core],
-    tell: Callable[[str], None],
-    partial: bool = False,
-) -> State:
-    for i, step in enumerate(steps):
-        tell(step.label)
-        rest = steps[i + 1 :]
-        ahead = [*until_edit(rest), *(beyond if not any(edits_turns(s) for s in rest) else ())]
-        state = run(state, Place(step, position + i, sink, ledger, scratch, tuple(ahead), partial))
-    return state
-
-
 def edits_turns(step: plan.Step) -> bool:
-    return isinstance(step.operation, (plan.TurnsFilter, plan.TurnsSet))
+    return isinstance(step.operation, _EDITS)
 
 
 def until_edit(steps: Sequence[plan.Step]) -> list[Core]:
@@ -96,14 +100,14 @@ def until_edit(steps: Sequence[plan.Step]) -> list[Core]:
     for step in steps:
         if edits_turns(step):
             break
-        if not isinstance(step.operation, plan.ToolsFilter):
+        if not isinstance(step.operation, (plan.ToolsFilter, plan.Mix)):  # theirs are about tools and turns
             found.extend(expressions(step.operation))
     return found
 
 
 def expressions(node: Any) -> Iterator[Core]:
     """The outermost expressions anywhere below a plan node."""
-    if isinstance(node, _CORE):
+    if isinstance(node, NODES):
         yield node
     elif isinstance(node, tuple):
         for item in node:

@@ -28,6 +28,13 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "n": pl.Int64,  # how many turns, calls or rows
 }
 
+LINEAGE: dict[str, pl.DataType | type[pl.DataType]] = {
+    "out": pl.String,  # id of the created row
+    "in": pl.String,  # id of the row that it came from
+    "operator": pl.String,
+    "ordinal": pl.Int32,  # from 0: which of its parents `in` is, or which of the parent's rows of this step it is
+}
+
 
 @dataclass(frozen=True, slots=True)
 class StepCount:
@@ -41,9 +48,12 @@ class StepCount:
     left: int
     dropped: int = 0
     created: int = 0
+    replaced: int = 0  # by rows made from them
     edited: int = 0
     predicate_null: int = 0
     null_key: int = 0
+    unmatched: int = 0  # no row of a side table has their key
+    failed: int = 0  # rows that could not be made
     because: str | None = None
     see: tuple[str, ...] = ()
 
@@ -54,6 +64,7 @@ class Ledger:
 
     frames: list[pl.DataFrame] = field(default_factory=list)
     counts: list[StepCount] = field(default_factory=list)
+    lineage: list[pl.DataFrame] = field(default_factory=list)
 
     def add(self, ids: pl.Series | Sequence[str], action: str, **columns: object) -> None:
         """Rows with the same action; a column is one value for all or a series with one each."""
@@ -70,7 +81,7 @@ class Ledger:
         self.frames.append(full.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items()))
 
     def count(self, count: StepCount) -> None:
-        if count.left != count.entered - count.dropped + count.created:
+        if count.left != count.entered - count.dropped - count.replaced + count.created:
             raise AssertionError(f"conservation broken by step {count.label}: {count}")
         self.counts.append(count)
 
@@ -87,6 +98,7 @@ class Ledger:
 
 
 def counted(step: Step, sink: str | None, position: int, entered: int, left: int) -> StepCount:
+    """Of a step that only drops; one that makes rows says so with `dataclasses.replace`."""
     return StepCount(
         sink, position, step.label, step.text, entered, left, entered - left, because=step.because, see=step.see
     )

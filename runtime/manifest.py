@@ -170,15 +170,14 @@ def _conservation(executed: Executed, written: Mapping[str, Written]) -> dict[st
     sums: dict[str, Any] = {}
     for branch in executed.plan.sinks:
         names = {b.name for b in executed.plan.lineage(branch)}
-        dropped = sum(c.dropped for c in executed.ledger.counts if c.sink is None or c.sink in names)
+        counts = [c for c in executed.ledger.counts if c.sink is None or c.sink in names]
         w = written[branch.name]
-        own = sum(w.dropped.values())
         sums[branch.name] = {
             "in": start,
-            "created": w.created,
+            "created": sum(c.created for c in counts) + w.created,
             "out": sum(w.rows.values()),
-            "dropped": dropped + own,
-            "replaced": w.replaced,
+            "dropped": sum(c.dropped for c in counts) + sum(w.dropped.values()),
+            "replaced": sum(c.replaced for c in counts) + w.replaced,
             "rejected": sum(w.rejected.values()),
         }
         s = sums[branch.name]

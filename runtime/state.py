@@ -1,8 +1,9 @@
 """Where a strategy stands between two steps: narrow rows in memory, turns on disk in parts.
 
 `rows` has one row a trajectory, sorted by (part, row): facts, derived columns, measured expressions. What compares
-rows works on it alone. Turns are read part by part, only for the rows that are left, and are written again only by
-steps that edit them.
+rows works on it alone. A row that a step made from another keeps its facts: `origin` is the id of the run at the root,
+(`home_part`, `home_row`) the place where its record was read. Turns are read part by part, only for the rows that are
+left, and are written again only by steps that edit them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from curatec.compiler.core import Core, children, has_window
-from curatec.compiler.frames import DTYPES, Frames
+from curatec.compiler.frames import DTYPES, Frames, SideTables, Tokens
 from curatec.compiler.json_path import JsonPath
 from curatec.compiler.passes import needs_turns
 
@@ -56,6 +57,10 @@ class State:
     known: Mapping[Core, str] = field(default_factory=dict)  # measured expressions → their column in `rows`
     order: tuple[str, ...] = ()  # columns that `sort by` left, most significant first
     descending: tuple[bool, ...] = ()
+    side: SideTables | None = None
+    tokens: Tokens | None = None  # whose are counted, after `render`
+    # id → wide columns of the record that a step wrote anew, such as `gold_json`; the others are as read.
+    rewritten: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     # ---- rows ----
 
@@ -78,7 +83,15 @@ class State:
             yield part, self.frames(rows, self.turns.load(part, rows["row"]))
 
     def frames(self, rows: pl.DataFrame, turns: pl.DataFrame | None = None) -> Frames:
-        return Frames(rows, turns, toolsets=self.toolsets, known=self.known, paths=self.arg_paths)
+        return Frames(
+            rows,
+            turns,
+            toolsets=self.toolsets,
+            known=self.known,
+            paths=self.arg_paths,
+            tokens=self.tokens,
+            side=self.side,
+        )
 
     def measured(self, cores: Sequence[Core], ahead: Sequence[Core] = ()) -> State:
         """Has a column for all that `cores` read from turns. `ahead`: what later steps will ask for, measured in the

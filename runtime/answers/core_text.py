@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from curatec.compiler.core import Apply, Column, Const, Core, Order, Path, Quantifier, Window
+from curatec.compiler.core import Apply, Column, Const, Core, InTable, Order, Path, Quantifier, Window
 from curatec.compiler.frames import KEY
 from curatec.compiler.functions import FUNCTIONS
 from curatec.compiler.types import Level
@@ -46,6 +46,8 @@ def _text(core: Core, level: Level) -> tuple[str, int]:
             return _quantifier(core, level), _ATOM
         case Window():
             return _window(core, level), _ATOM
+        case InTable(value=value, table=table, column=column):
+            return f"{_inside(value, level, 5)} in {table}.{column}", 4
         case Apply():
             return _apply(core, level)
 
@@ -112,6 +114,8 @@ def _apply(core: Apply, level: Level) -> tuple[str, int]:
 
 def _negated(core: Core, level: Level) -> str | None:
     """`x is not null` and the like; None where only `not …` says it."""
+    if isinstance(core, InTable):
+        return f"{_inside(core.value, level, 5)} not in {core.table}.{core.column}"
     if not isinstance(core, Apply):
         return None
     text = _inside(core.args[0], level, 5) if core.args else ""

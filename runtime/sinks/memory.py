@@ -23,8 +23,8 @@ def write(place: Place, target: plan.Memory) -> Written:
     """Files, ledger rows and account of a memory sink. A key or value of mere white space counts as null."""
     state, (keys, values) = place.state.values([target.key, target.value])
     buckets, account = Buckets(place.scratch), Account()
-    about = state.rows.select("id", "source", "license", "task").iter_rows()
-    for (id_, source, license_, task), key, value in zip(about, keys, values, strict=True):
+    about = state.rows.select("id", "origin", "source", "license", "task").iter_rows()
+    for (id_, origin, source, license_, task), key, value in zip(about, keys, values, strict=True):
         rule = _rule(place.splits[id_], key, value)
         if rule is not None:
             account.drop(id_, rule)
@@ -33,7 +33,7 @@ def write(place: Place, target: plan.Memory) -> Written:
         account.keep(id_, "train", n_tokens, 0)
         row = {
             "example_id": id_,
-            "parents": [id_],
+            "parents": [origin],
             "source": source,
             "license": license_,
             "task": task,

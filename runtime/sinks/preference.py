@@ -18,13 +18,14 @@ from xxhash import xxh3_128_hexdigest
 
 from curatec.compiler import plan
 from curatec.runtime.conversation import messages as m
+from curatec.runtime.ledger import LINEAGE
 from curatec.runtime.sinks import pairs, trainer
 from curatec.runtime.sinks.account import Account
 from curatec.runtime.sinks.buckets import Buckets
 from curatec.runtime.sinks.columns import COMMON, Col
 from curatec.runtime.sinks.files import Files
 from curatec.runtime.sinks.place import Place
-from curatec.runtime.sinks.written import LINEAGE, Written
+from curatec.runtime.sinks.written import Written
 from curatec.runtime.state import State
 
 COLUMNS = (

@@ -49,8 +49,8 @@ def write(place: Place, target: plan.Rl) -> Written:
     form: m.Form = "openai" if target.format == "openai" else "trl"
     sink = _Sink(place, target, form, m.Tools(place.state.toolsets))
     buckets, account = Buckets(place.scratch), sink.account
-    for part, frames in place.state.batches():
-        for record in _records(sink, part, frames):
+    for _, frames in place.state.batches():
+        for record in _records(sink, frames):
             buckets.add(place.positions[record["example_id"]], record)
     with Files(place.folder, COLUMNS) as files:
         for _, row in buckets:
@@ -63,11 +63,11 @@ def write(place: Place, target: plan.Rl) -> Written:
     )
 
 
-def _records(sink: _Sink, part: int, frames: Frames) -> Iterator[dict[str, Any]]:
+def _records(sink: _Sink, frames: Frames) -> Iterator[dict[str, Any]]:
     """The rows of one part."""
-    runs = frames.runs.select("row", "id", "source", "license", "task", "toolset", "task_id", "domain").to_dicts()
-    wide = sink.place.executed.loaded.wide(part, frames.runs["row"])
-    about = {row: (gold, meta) for row, gold, meta in wide.select("row", "gold_json", "meta_json").iter_rows()}
+    runs = frames.runs.select("id", "origin", "source", "license", "task", "toolset", "task_id", "domain").to_dicts()
+    wide = sink.place.executed.loaded.wide(sink.place.state, frames.runs)
+    about = {id_: (gold, meta) for id_, gold, meta in wide.select("id", "gold_json", "meta_json").iter_rows()}
     for run, turns in zip(runs, m.by_run(m.turn_rows(frames.turns), len(runs)), strict=True):
         prompt = prompt_of(m.messages_of(turns, sink.form), sink.target.prompt)
         if not prompt:
@@ -78,7 +78,7 @@ def _records(sink: _Sink, part: int, frames: Frames) -> Iterator[dict[str, Any]]
         if fault is not None:
             sink.account.reject(run["id"], fault)
             continue
-        gold, meta = about[run["row"]]
+        gold, meta = about[run["id"]]
         yield {**_record(sink, run, prompt), "tools": schemas, "gold": gold, "meta": meta}
 
 
@@ -88,7 +88,7 @@ def _record(sink: _Sink, run: dict[str, Any], prompt: list[m.Message]) -> dict[s
     sink.account.keep(run["id"], split, n_tokens, 0)
     return {
         "example_id": run["id"],
-        "parents": [run["id"]],
+        "parents": [run["origin"]],
         "source": run["source"],
         "license": run["license"],
         "task": run["task"],

@@ -99,7 +99,7 @@ def write(place: Place, target: plan.Sft) -> Written:
 def _take(sink: _Sink, frames: Frames) -> None:
     """The rows of one part."""
     weights = turn_weights(frames, sink.target.loss)
-    runs = frames.runs.select("id", "source", "license", "task", "toolset").to_dicts()
+    runs = frames.runs.select("id", "origin", "source", "license", "task", "toolset").to_dicts()
     for run, turns in zip(runs, m.by_run(m.turn_rows(frames.turns), len(runs)), strict=True):
         _row(sink, run, m.messages_of(turns, sink.form), weights)
 
@@ -184,7 +184,7 @@ def _record(sink: _Sink, run: dict[str, Any], used: list[tuple[m.Message, Traine
     ]
     record = {
         "example_id": run["id"],
-        "parents": [run["id"]],
+        "parents": [run["origin"]],
         "source": run["source"],
         "license": run["license"],
         "task": run["task"],

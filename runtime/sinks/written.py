@@ -6,12 +6,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-LINEAGE: dict[str, pl.DataType | type[pl.DataType]] = {
-    "out": pl.String,  # example_id of the created row
-    "in": pl.String,  # traj_id or example_id that it came from
-    "operator": pl.String,
-    "ordinal": pl.Int32,  # position of `in` among the row's parents, from 0
-}
+from curatec.runtime.ledger import LINEAGE
 
 
 @dataclass(frozen=True)

@@ -140,8 +140,7 @@ def _log_fewer_calls(turns: pl.DataFrame, frames: Frames, place: Place) -> int:
 
 
 def _written(written: Turns, part: int, turns: pl.DataFrame, place: Place) -> Turns:
-    target = place.scratch / f"part-{part}-step-{place.position}-{place.sink or 'shared'}.arrow"
-    return written.written(part, turns.drop("run", "gone", strict=False), target)
+    return written.written(part, turns.drop("run", "gone", strict=False), place.file(part))
 
 
 @apply.register

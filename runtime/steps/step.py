@@ -11,6 +11,7 @@ import polars as pl
 from curatec.compiler import plan
 from curatec.compiler.core import Core
 from curatec.dsl.diagnostics import CuratecError, Diagnostic
+from curatec.runtime.corpus import Loaded
 from curatec.runtime.ledger import Ledger, counted
 from curatec.runtime.state import State
 
@@ -24,6 +25,7 @@ class Place:
     sink: str | None
     ledger: Ledger
     scratch: Path
+    loaded: Loaded
     ahead: tuple[Core, ...] = ()
     partial: bool = False  # only some runs are here: what the whole corpus must have, they may lack
 
@@ -33,11 +35,15 @@ class Place:
     def common(self) -> dict[str, object]:
         return {"sink": self.sink, "step": self.position, "label": self.step.label}
 
-    def count(
-        self, before: State, after: State, *, edited: int = 0, predicate_null: int = 0, null_key: int = 0
-    ) -> None:
+    def count(self, before: State, after: State, *, created: int = 0, replaced: int = 0, **more: int) -> None:
+        """What the step did; `more` are fields of StepCount. What neither stayed nor was replaced was dropped."""
         made = counted(self.step, self.sink, self.position, before.rows.height, after.rows.height)
-        self.ledger.count(replace(made, edited=edited, predicate_null=predicate_null, null_key=null_key))
+        dropped = before.rows.height + created - replaced - after.rows.height
+        self.ledger.count(replace(made, dropped=dropped, created=created, replaced=replaced, **more))
+
+    def file(self, part: int) -> Path:
+        """Where the turns of a part go that this step writes."""
+        return self.scratch / f"part-{part}-step-{self.position}-{self.sink or 'shared'}.arrow"
 
     def fail(self, code: str, message: str, *help: str) -> CuratecError:
         return CuratecError(

@@ -131,7 +131,11 @@ def published(done: Executed) -> Any:
     ends = {"shared": done.shared, **done.ends}
     rows = {}
     for name, state in ends.items():
-        columns = [c for c in state.rows.columns if c not in ("part", "row", "line", "path") and ":" not in c]
+        columns = [
+            c
+            for c in state.rows.columns
+            if c not in ("part", "row", "home_part", "home_row", "line", "path") and ":" not in c
+        ]
         rows[name] = [sorted_rows(state).select(sorted(columns)).to_dicts(), strip(turns_now(state))]
     return [rows, done.ledger.table().to_dicts(), done.ledger.counts]
 
