@@ -11,7 +11,7 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from .formats import adapters
 from .formats.containers import is_data_file
 from .formats.model import Adapter
 from .formats.parse import PART_TEXT, Contents, parse_group
+from .formats.saved import is_apart, saved_files
 from .tables import RUNS, TURNS
 
 __all__ = ["Cache", "Corpus", "IngestError", "Part", "Progress", "Reject", "ingest", "resolve"]
@@ -93,9 +94,10 @@ class IngestError(Exception):
 def resolve(patterns: Sequence[str], base: Path, project: Path, allow: tuple[Path, ...] = ()) -> list[Path]:
     """The files that patterns name, each once: patterns in order, the files of one pattern sorted.
 
-    A pattern is a path, a directory (searched for data files) or a glob (`**` included), relative to `base`. Links are
-    followed before the check that every file lies in `project` or one of `allow`. Raises IngestError (missing_file,
-    empty_glob, outside_project, object_store).
+    A pattern is a path, a directory (searched for data files) or a glob (`**` included), relative to `base`. Of a
+    folder that `datasets` has saved, the Arrow files that belong to it are taken, and nothing else. Links are followed
+    before the check that every file lies in `project` or one of `allow`. Raises IngestError (missing_file, empty_glob,
+    outside_project, object_store).
     """
     roots = tuple(root.resolve() for root in (project, *allow))
     found: dict[Path, Path] = {}
@@ -129,7 +131,7 @@ def _matches(pattern: str, base: Path) -> list[Path]:
     elif _MAGIC.search(pattern):
         names = glob.glob(str(path), recursive=True)
         any_name = "." in re.split(r"[*?\]]", Path(pattern).name)[-1]  # the pattern itself says which suffix it wants
-        files = sorted(item for item in map(Path, names) if item.is_file() and (any_name or is_data_file(item)))
+        files = sorted(file for name in names for file in _globbed(Path(name), any_name))
     else:
         raise IngestError("missing_file", f"there is no file {pattern}", _near(path), pattern)
     if not files:
@@ -138,10 +140,22 @@ def _matches(pattern: str, base: Path) -> list[Path]:
     return files
 
 
+def _globbed(path: Path, any_name: bool) -> Iterable[Path]:
+    """What a match of a glob stands for: a file, or the files of a saved data set."""
+    if path.is_dir():
+        return saved_files(path) or ()
+    return (path,) if any_name or (is_data_file(path) and not is_apart(path)) else ()
+
+
 def _searched(directory: Path) -> Iterator[Path]:
     for folder, names, files in os.walk(directory):
+        saved = saved_files(Path(folder))
+        if saved is not None:
+            names.clear()
+            yield from saved
+            continue
         names[:] = sorted(name for name in names if not name.startswith("."))
-        yield from (Path(folder, name) for name in files if is_data_file(Path(name)))
+        yield from (path for name in files if is_data_file(path := Path(folder, name)))
 
 
 def _near(path: Path) -> str:

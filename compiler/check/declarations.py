@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -21,7 +21,7 @@ from curatec.dsl.diagnostics import Diagnostic, did_you_mean
 from curatec.dsl.nodes import Name
 from curatec.dsl.source import Span
 
-SOURCE_FORMATS = ("auto", "openai", "tau_bench", "tau2", "sharegpt", "llamafactory", "swe_agent", "atif")
+SOURCE_FORMATS = ("auto", "openai", "trl", "tau_bench", "tau2", "sharegpt", "llamafactory", "swe_agent", "atif")
 _STORES = ("s3://", "gs://", "az://", "http://", "https://", "hf://")
 _COLUMN_TYPES = {"bool": Type.BOOL, "int": Type.INT, "float": Type.FLOAT, "text": Type.TEXT}
 # What a source's settings may not ask: it is made from their answers, from other runs, or when all sources are read.
@@ -52,11 +52,13 @@ def declare(program: Program, problems: list[Diagnostic], allowed: tuple[Path, .
             case ast.Synthesis():
                 declared.syntheses[declaration.name.name] = declaration
             case ast.Table():
-                declared.tables[declaration.name.name] = _columns(module, declaration, problems)
+                declared.tables[declaration.name.name] = table(declaration, module, problems)
             case ast.Model():
                 declared.models.add(declaration.name.name)
-            case ast.SealedSet() | ast.Benchmark():
-                declared.sealed.add(declaration.name.name)
+            case ast.SealedSet():
+                declared.sealed[declaration.name.name] = sealed_set(declaration, module, problems)
+            case ast.Benchmark():
+                declared.benchmarks.add(declaration.name.name)
             case ast.Tools():
                 declared.tools.add(declaration.name.name)
             case ast.Failure():
@@ -95,6 +97,56 @@ def _clash(
             source=module.parsed.source,
         )
     )
+
+
+def listed(declared: Declared) -> dict[str, dict[str, Type]]:
+    """The columns of each declared table, its key among them."""
+    return {name: {table.key: table.key_type, **dict(table.columns)} for name, table in declared.tables.items()}
+
+
+def table(declared: ast.Table, module: Module, problems: list[Diagnostic]) -> plan.Table:
+    """A declared table as the plan has it. The key is a text unless `columns` says its type."""
+    columns = _columns(module, declared, problems)
+    wanted = [("path", declared.path, 'path "reports/*.json"'), ("key", declared.key, "key task_id")]
+    _lacks("table", declared.name, wanted, module, problems)
+    key = declared.key.name if declared.key is not None else ""
+    return plan.Table(
+        declared.name.name,
+        tuple(text.value for text in declared.path),
+        key,
+        columns.get(key, Type.TEXT),
+        tuple((name, type_) for name, type_ in columns.items() if name != key),
+        str(module.folder),
+        declared.span,
+        module.parsed.source,
+    )
+
+
+def sealed_set(declared: ast.SealedSet, module: Module, problems: list[Diagnostic]) -> plan.SealedSet:
+    """A declared test set as the plan has it."""
+    wanted = [
+        ("path", declared.path, 'path "test_tasks.jsonl"'),
+        ("id` or `text", declared.id or declared.text, "id task_id text instruction"),
+    ]
+    _lacks("test set", declared.name, wanted, module, problems)
+    return plan.SealedSet(
+        declared.name.name,
+        tuple(text.value for text in declared.path),
+        declared.id.name if declared.id is not None else None,
+        declared.text.name if declared.text is not None else None,
+        str(module.folder),
+        declared.span,
+        module.parsed.source,
+    )
+
+
+def _lacks(
+    what: str, name: Name, wanted: Sequence[tuple[str, object, str]], module: Module, problems: list[Diagnostic]
+) -> None:
+    for setting, given, example in wanted:
+        if not given:
+            message, help_ = f"{what} `{name}` has no `{setting}`", f"for example `{example}`"
+            problems.append(Diagnostic("C0410", message, name.span, "", (help_,), source=module.parsed.source))
 
 
 def _columns(module: Module, table: ast.Table, problems: list[Diagnostic]) -> dict[str, Type]:

@@ -16,11 +16,12 @@ from .sharegpt import SHAREGPT
 from .swe_agent import SWE_AGENT
 from .tau2 import TAU2
 from .tau_bench import TAU_BENCH
+from .trl import TRL
 
 ENTRY_POINTS = "curatec.formats"
 ACCEPT = 0.4  # the least mean score over a sample with which a format is taken
 
-BUILT_IN: tuple[Adapter, ...] = (TAU_BENCH, TAU2, ATIF, SWE_AGENT, LLAMAFACTORY, SHAREGPT, OPENAI)
+BUILT_IN: tuple[Adapter, ...] = (TAU_BENCH, TAU2, ATIF, SWE_AGENT, LLAMAFACTORY, SHAREGPT, TRL, OPENAI)
 """More particular formats first: a tie goes to the earlier one."""
 
 

@@ -1,8 +1,9 @@
-"""What a file is, by its first bytes: JSON text (plain, gzip or zstandard) or parquet; and the records inside it.
+"""What a file is, by its first bytes: JSON text (plain, gzip or zstandard), parquet or Arrow; and its records.
 
-Parquet rows are given back as objects. Arrow pads a struct with the keys that other rows have: below the turn level a
-null member is therefore dropped (a real null in an argument cannot be told from padding). The row's own columns and the
-members of its messages keep theirs.
+Arrow is what `datasets` writes with `save_to_disk`, as a stream; Arrow files are read as well. Rows of both are given
+back as objects. Arrow pads a struct with the keys that other rows have: below the turn level a null member is therefore
+dropped (a real null in an argument cannot be told from padding). The row's own columns and the members of its messages
+keep theirs. Values of Arrow's JSON type (the `Json` feature of `datasets`) are decoded, and keep all that they hold.
 """
 
 from __future__ import annotations
@@ -11,21 +12,25 @@ import base64
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import chain, islice
 from math import isfinite
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from .json_stream import Broken, Item, Record, read_json
-from .json_text import Json, NonFinite, Spelled, mend_text
+from .json_text import Json, JsonError, NonFinite, Reader, Spelled, mend_text
 
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".parquet")
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".parquet", ".arrow")
 PACKED = (".gz", ".zst")
 _BATCH = 64  # rows; a row of an agent corpus is easily 100 KB
 _TURN_LEVEL = 2
+Shaped = Callable[[Any, Reader], Json]
 
 
 def is_data_file(path: Path) -> bool:
@@ -39,10 +44,12 @@ def is_data_file(path: Path) -> bool:
 def read_records(path: Path, elements: frozenset[str]) -> Iterator[Item]:
     """The records of a file. A damaged file gives what could be read and one `Broken`. Raises OSError."""
     with path.open("rb") as stream:
-        magic = stream.read(4)
-    if magic == b"PAR1":
-        return _rows(path)
-    return _guarded(read_json(lambda: _text_stream(path, magic), elements))
+        magic = stream.read(6)
+    if magic[:4] == b"PAR1":
+        return _rows(_parquet(path), "parquet")
+    if magic[:4] == b"\xff\xff\xff\xff" or magic == b"ARROW1":
+        return _rows(_arrow(path, stream=magic != b"ARROW1"), "Arrow")
+    return _guarded(read_json(lambda: _text_stream(path, magic[:4]), elements))
 
 
 def _text_stream(path: Path, magic: bytes) -> BinaryIO:
@@ -70,39 +77,103 @@ def _guarded(items: Iterator[Item]) -> Iterator[Item]:
         yield Broken(last + 1, f"damaged compressed data: {error}")
 
 
-def _rows(path: Path) -> Iterator[Item]:
-    import pyarrow as pa
+def _parquet(path: Path) -> Iterator[pa.RecordBatch]:
     import pyarrow.parquet as pq
 
+    with pq.ParquetFile(path) as table:
+        yield from table.iter_batches(batch_size=_BATCH)
+
+
+def _arrow(path: Path, *, stream: bool) -> Iterator[pa.RecordBatch]:
+    """Batches of an Arrow stream or file: pages of the file are read as they are needed."""
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as source:
+        if stream:
+            with pa.ipc.open_stream(source) as reader:
+                yield from reader
+        else:
+            with pa.ipc.open_file(source) as reader:
+                yield from map(reader.get_batch, range(reader.num_record_batches))
+
+
+def _rows(batches: Iterator[pa.RecordBatch], kind: str) -> Iterator[Item]:
+    import pyarrow as pa
+
     place = 0
+    reader = Reader()
     try:
-        with pq.ParquetFile(path) as table:
-            for batch in table.iter_batches(batch_size=_BATCH):
+        for whole in batches:
+            row_of = _shaped(pa.struct(whole.schema), 0)
+            for start in range(0, whole.num_rows, _BATCH):
+                batch = whole.slice(start, _BATCH)
                 size = batch.nbytes // max(1, batch.num_rows)
                 for row in batch.to_pylist(maps_as_pydicts="lossy"):
                     place += 1
-                    notes: set[str] = set()
-                    yield Record(place, _plain(row, 0, notes), notes, size, "rows")
+                    reader.notes = set()
+                    yield Record(place, row_of(row, reader), reader.notes, size, "rows")
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        yield Broken(place + 1, f"damaged parquet: {str(error).splitlines()[0]}")
+        yield Broken(place + 1, f"damaged {kind}: {str(error).splitlines()[0]}")
 
 
-def _plain(value: Any, depth: int, notes: set[str]) -> Json:
-    """An Arrow value as JSON. `depth` counts structs: 0 the row, 1 a message; deeper ones lose their nulls."""
-    if isinstance(value, dict):
-        return {
-            str(key): _plain(item, depth + 1, notes)
-            for key, item in value.items()
-            if item is not None or depth < _TURN_LEVEL
-        }
-    if isinstance(value, list):
-        return [_plain(item, depth, notes) for item in value]
+def _shaped(dtype: pa.DataType, depth: int) -> Shaped:
+    """How values of an Arrow type become JSON. `depth` counts structs: 0 the row, 1 a message; below, nulls go."""
+    import pyarrow as pa
+
+    if isinstance(dtype, pa.JsonType):
+        return _decoded
+    if isinstance(dtype, pa.BaseExtensionType):
+        return _shaped(dtype.storage_type, depth)
+    if pa.types.is_dictionary(dtype):
+        return _shaped(dtype.value_type, depth)
+    if pa.types.is_struct(dtype):
+        return _members({field.name: _shaped(field.type, depth + 1) for field in dtype}, depth)
+    if pa.types.is_map(dtype):
+        return _members(_Same(_shaped(dtype.item_type, depth + 1)), depth)
+    if pa.types.is_nested(dtype) and hasattr(dtype, "value_type"):
+        item = _shaped(dtype.value_type, depth)
+        return lambda value, reader: None if value is None else [item(entry, reader) for entry in value]
+    return _scalar
+
+
+class _Same(dict[str, "Shaped"]):
+    """The members of a map, which are all alike."""
+
+    def __init__(self, shaped: Shaped) -> None:
+        super().__init__()
+        self._shaped = shaped
+
+    def __missing__(self, key: str) -> Shaped:
+        return self._shaped
+
+
+def _members(shaped: dict[str, Shaped], depth: int) -> Shaped:
+    def members(value: dict[str, Any] | None, reader: Reader) -> Json:
+        if value is None:
+            return None
+        kept = value.items() if depth < _TURN_LEVEL else ((k, v) for k, v in value.items() if v is not None)
+        return {str(key): shaped[key](item, reader) for key, item in kept}
+
+    return members
+
+
+def _decoded(text: str | None, reader: Reader) -> Json:
+    """A value of the JSON type; a text that is no JSON stays a text."""
+    if text is None:
+        return None
+    try:
+        return reader.decode(text)
+    except JsonError:
+        return mend_text(text, reader.notes)
+
+
+def _scalar(value: Any, reader: Reader) -> Json:
     if isinstance(value, str):
-        return mend_text(value, notes)
+        return mend_text(value, reader.notes)
     if isinstance(value, float) and not isfinite(value):
-        notes.add("nan")
+        reader.notes.add("nan")
         return NonFinite("NaN")
     if isinstance(value, Decimal):
         return Spelled(str(value)) if value.is_finite() else None

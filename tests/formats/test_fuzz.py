@@ -80,6 +80,10 @@ RICH: dict[str, Any] = {
         ],
         "system": "s",
     },
+    "trl": {
+        "chosen": [*TALK, {"role": "assistant", "content": "x"}], "rejected": [*TALK, {"role": "user", "content": "y"}],
+        "example_id": "e", "task": "a/b", "gold": "{}", "meta": "[]", "weights": [1], "tools": "[]", "reward": [],
+    },
     "openai": chat(*TALK, tools=[{"name": "f"}], reward=1, outcome="success", trial=1, started_at=1.7e9, meta={"a": 1}),
 }  # fmt: skip
 
@@ -114,7 +118,7 @@ def test_damaged_records_are_read_or_rejected(tmp_path: Path, cache: Cache, name
     path = tmp_path / "x.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     corpus = ingest([path], base=tmp_path, format=name, cache=cache)
-    children = 1 if name == "atif" else 0
+    children = 1 if name in ("atif", "trl") else 0  # a sub-agent, the other side of a pair
     read = corpus.formats[name]
     assert not [reject for reject in corpus.rejects if "failed:" in reject.reason]
     assert read + len(corpus.rejects) >= len(records)

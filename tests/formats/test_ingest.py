@@ -30,6 +30,7 @@ EXAMPLES: dict[str, Any] = {
     "swe_agent": history(USER),
     "llamafactory": chat({"role": "user", "content": [{"type": "text", "value": "x"}]}),
     "sharegpt": {"conversations": [{"from": "human", "value": "x"}]},
+    "trl": {"prompt": [USER], "chosen": [SAYS], "rejected": [USER, SAYS]},
     "openai": chat(USER),
 }
 
@@ -45,7 +46,7 @@ def test_formats_are_recognised_by_content_never_by_name(read: Reader, name: str
     content = {"lines": lines(record, record), "array": [record, record], "object": record}[layout]
     found = read(content, name="tau2_openai_sharegpt.traj")
     assert {run["format"] for run in found.runs} == {name}
-    assert len(found.runs) == (1 if layout == "object" else 2)
+    assert len(found.runs) == (1 if layout == "object" else 2) * (2 if name == "trl" else 1)  # a pair is two runs
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
