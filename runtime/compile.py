@@ -26,6 +26,7 @@ from curatec.runtime.ledger import LINEAGE
 from curatec.runtime.publish import MANIFEST, full_disk, publish, staging
 from curatec.runtime.report import card, page
 from curatec.runtime.request import Request, Watch, checked, chosen_plan, default_out
+from curatec.runtime.side import read_side
 from curatec.runtime.sinks.written import Written
 
 __all__ = ["Compiled", "Request", "Watch", "checked", "chosen_plan", "compile_spec", "default_out"]
@@ -80,11 +81,12 @@ def compile_spec(request: Request, watch: Watch | None = None) -> Compiled:
     target = out.resolve() if out.is_symlink() else out  # a link stays a link
     with told(), cache_for(request) as cache, staging(target) as stage:
         watch.phase("reading")
+        side = read_side(whole, found.program.project, request.allowed)
         inputs = read_inputs(whole.corpora, found.program.project, request.allowed, cache, watch.reading)
         scratch, made = stage / "scratch", stage / "out"
         scratch.mkdir()
         made.mkdir()
-        executed = execute(whole, inputs, scratch, limit=request.limit, progress=watch.phase)
+        executed = execute(whole, inputs, scratch, side=side, limit=request.limit, progress=watch.phase)
         watch.phase("writing")
         written = {branch.name: sinks.write(executed, branch, made) for branch in whole.sinks}
         executed.ledger.settle()

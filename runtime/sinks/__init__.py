@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from curatec.compiler import plan
 from curatec.runtime.execute import Executed
+from curatec.runtime.side import held_out, side_of
 from curatec.runtime.sinks.memory import write as write_memory
 from curatec.runtime.sinks.place import Place
 from curatec.runtime.sinks.preference import write as write_preference
@@ -36,8 +40,21 @@ def write(executed: Executed, branch: plan.Branch, out: Path) -> Written:
     target cannot mean (C0611 a weight that is neither 0 nor 1, C0619 a negative one); OSError when the disk is full.
     """
     assert branch.target is not None, branch.name
+    end = executed.ends[branch.name]
+    held = held_out(end.rows, side_of(end))
     folder = out / branch.name
     folder.mkdir(parents=True)
     # Beside the output, not in the system's temporary folder: it may need as much room as the output does.
     with tempfile.TemporaryDirectory(prefix=".sink-", dir=out) as scratch:
-        return _WRITERS[type(branch.target)](Place(executed, branch, folder, Path(scratch)), branch.target)
+        place = Place(executed, branch, end.keep(~held), folder, Path(scratch))
+        written = _WRITERS[type(branch.target)](place, branch.target)
+    return _with_held_out(written, end.rows["id"].filter(held), executed)
+
+
+def _with_held_out(written: Written, ids: pl.Series, executed: Executed) -> Written:
+    """Runs of sealed tasks are in no sink, with no opt-out (semantics 27): dropped as by a rule of its own."""
+    if ids.is_empty():
+        return written
+    executed.ledger.add(ids, "dropped", sink=written.name, reason="held_out")
+    dropped = dict(sorted({**written.dropped, "held_out": len(ids)}.items()))
+    return replace(written, entered=written.entered + len(ids), dropped=dropped)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from curatec.compiler import plan
 from curatec.compiler.text import estimate_tokens_py
+from curatec.runtime.side import side_of
+from curatec.runtime.side.leaks import TEXTS, Finder
 from curatec.runtime.sinks import trainer
 from curatec.runtime.sinks.account import Account
 from curatec.runtime.sinks.buckets import Buckets
@@ -23,9 +27,10 @@ def write(place: Place, target: plan.Memory) -> Written:
     """Files, ledger rows and account of a memory sink. A key or value of mere white space counts as null."""
     state, (keys, values) = place.state.values([target.key, target.value])
     buckets, account = Buckets(place.scratch), Account()
+    leaking = _leaking(place, keys, values)
     about = state.rows.select("id", "origin", "source", "license", "task").iter_rows()
-    for (id_, origin, source, license_, task), key, value in zip(about, keys, values, strict=True):
-        rule = _rule(place.splits[id_], key, value)
+    for (id_, origin, source, license_, task), key, value, leaks in zip(about, keys, values, leaking, strict=True):
+        rule = _rule(place.splits[id_], key, value, leaks)
         if rule is not None:
             account.drop(id_, rule)
             continue
@@ -59,10 +64,25 @@ def write(place: Place, target: plan.Memory) -> Written:
     return Written(place.name, place.named(names), rows, state.rows.height, dropped, rejected, tokens=account.tokens)
 
 
-def _rule(split: str, key: str | None, value: str | None) -> str | None:
+def _leaking(place: Place, keys: pl.Series, values: pl.Series) -> list[bool]:
+    """Which entries say something of a test set that a step above `decontaminate`s against: a key or a value may be
+    made of what no turn says in these words."""
+    row = pl.int_range(len(keys), dtype=pl.UInt32, eager=True)
+    texts = pl.concat([pl.DataFrame({"row": row, "text": column, "said": True}) for column in (keys, values)])
+    found: set[int] = set()
+    for step in place.steps():
+        if isinstance(step.operation, plan.Decontaminate):
+            finder = Finder.of(side_of(place.state).sealed[step.operation.against], step.operation.ngram)
+            found.update(finder.find(texts.cast(TEXTS)))
+    return [i in found for i in range(len(keys))]
+
+
+def _rule(split: str, key: str | None, value: str | None, leaks: bool) -> str | None:
     """Why a row is no memory, or null."""
     if split != "train":
         return "validation_task"
+    if leaks:
+        return "leaks_test_set"
     if key is None or not key.strip():
         return "null_key"
     return "null_value" if value is None or not value.strip() else None

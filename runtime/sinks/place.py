@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,20 +15,18 @@ from curatec.runtime.state import State
 
 @dataclass(frozen=True)
 class Place:
-    """`folder` is the sink's own; `scratch` is empty at first and removed afterwards."""
+    """`state` is the end of the branch without what no sink may take; `folder` is the sink's own; `scratch` is empty at
+    first and removed afterwards."""
 
     executed: Executed
     branch: plan.Branch
+    state: State
     folder: Path
     scratch: Path
 
     @property
     def name(self) -> str:
         return self.branch.name
-
-    @property
-    def state(self) -> State:
-        return self.executed.ends[self.branch.name]
 
     @property
     def ledger(self) -> Ledger:
@@ -50,6 +48,12 @@ class Place:
         rows = self.state.rows
         ids = rows["id"].to_list()
         return dict(zip(ids, rows["split"].to_list() if "split" in rows.columns else ["train"] * len(ids), strict=True))
+
+    def steps(self) -> Iterator[plan.Step]:
+        """All steps that the rows went through."""
+        yield from self.executed.plan.shared
+        for branch in self.executed.plan.lineage(self.branch):
+            yield from branch.steps
 
     def named(self, files: Sequence[str]) -> tuple[str, ...]:
         """Files of the sink, relative to OUT."""
