@@ -1,0 +1,6 @@
+"""Conversations → the exact tokens of a model, and which of them are trained."""
+
+from curatec.runtime.rendering.load import load
+from curatec.runtime.rendering.renderer import Refusal, Rendered, Renderer, Row
+
+__all__ = ["Refusal", "Rendered", "Renderer", "Row", "load"]

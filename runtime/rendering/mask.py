@@ -1,0 +1,50 @@
+"""Places of a text → tokens of it. A token is trained if all of its text is."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from curatec.runtime.rendering.leaves import Place
+
+IGNORED = -100  # what loss functions of trainers leave out
+
+
+class Masked(NamedTuple):
+    """`labels` has the id of each trained token and -100 elsewhere; `straddling` counts tokens across a border."""
+
+    labels: list[int]
+    straddling: int
+
+
+def masked(
+    text: str,
+    ids: Sequence[int],
+    offsets: Sequence[tuple[int, int]],
+    places: Sequence[Place],
+    special: Mapping[int, str],
+) -> Masked:
+    """`offsets` are code points of `text`, one pair a token, in order. `special` gives special tokens' own text: one
+    that swallowed white space beside it is judged by that text."""
+    labels = [IGNORED] * len(ids)
+    straddling = 0
+    starts = [start for start, _ in offsets]
+    for place in places:
+        at = max(0, bisect_left(starts, place.start) - 1)
+        while at < len(ids) and starts[at] < place.end:
+            start, end = _own(text, offsets[at], special.get(ids[at]))
+            if place.start <= start and end <= place.end:
+                labels[at] = ids[at]
+            elif end > place.start and start < place.end:
+                straddling += 1
+            at += 1
+    return Masked(labels, straddling)
+
+
+def _own(text: str, offset: tuple[int, int], literal: str | None) -> tuple[int, int]:
+    start, end = offset
+    if literal is None or end - start == len(literal):
+        return offset
+    at = text.find(literal, start, end)
+    return (at, at + len(literal)) if at >= 0 else offset
