@@ -82,7 +82,7 @@ class Frames:
         side: SideTables | None = None,
     ) -> None:
         self.runs = runs
-        self.tokens = tokens
+        self.tokens: Tokens | None = tokens
         self._side = side
         self._turns = turns
         self._toolsets = toolsets or {}

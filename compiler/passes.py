@@ -36,6 +36,8 @@ def hash_long_keys(whole: plan.Plan) -> plan.Plan:
                 return replace(node, keys=tuple(hashed(k) for k in node.keys))
             case plan.Dedup():
                 return replace(node, on=tuple(hashed(k) for k in node.on))
+            case plan.DedupNear():
+                return replace(node, over=tuple(hashed(k) for k in node.over))
             case plan.Limit() | plan.Sample():
                 return replace(node, per=tuple(hashed(k) for k in node.per))
             case plan.Preference():

@@ -103,6 +103,7 @@ __all__ = [
     "View",
     "canonical",
     "digest",
+    "nodes",
 ]
 
 
@@ -259,6 +260,18 @@ class Plan:
         for branch in (*self.stages, *self.sinks):
             for step in branch.steps:
                 yield branch.name, step
+
+
+def nodes(value: Any) -> Iterator[Any]:
+    """Every dataclass in a plan node or tuple, parents first."""
+    if isinstance(value, tuple):
+        for item in value:
+            yield from nodes(item)
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield value
+        for f in fields(value):
+            if f.name not in ("statement", "span", "source"):
+                yield from nodes(getattr(value, f.name))
 
 
 # ---- digests ----

@@ -112,12 +112,13 @@ class TurnsSet(Statement):
 
 
 class TurnsCut(Statement):
-    """`turns cut after first where E`."""
+    """`turns cut after first where E [repair]`."""
 
     kind: Literal["turns_cut"] = "turns_cut"
     side: Literal["after", "before"]
     pick: Literal["first", "last"]
     where: Expr
+    repair: bool = False
 
 
 class ToolsFilter(Statement):

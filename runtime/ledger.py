@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from curatec.compiler.plan import Step
-
 ACTIONS = pl.Enum(["kept", "dropped", "replaced", "created", "edited", "rejected"])
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "traj_id": pl.String,
@@ -95,10 +93,3 @@ class Ledger:
         return whole.sort(
             ["traj_id", "sink", "step", "turn", "example_id", "action", "label", "reason", "survivor"], nulls_last=False
         )
-
-
-def counted(step: Step, sink: str | None, position: int, entered: int, left: int) -> StepCount:
-    """Of a step that only drops; one that makes rows says so with `dataclasses.replace`."""
-    return StepCount(
-        sink, position, step.label, step.text, entered, left, entered - left, because=step.because, see=step.see
-    )

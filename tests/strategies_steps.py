@@ -93,7 +93,15 @@ def steps() -> Nodes:
         (ast.Filter, {"verb": verbs, "where": expressions()}),
         (ast.TurnsFilter, {"verb": verbs, "where": expressions(), "repair": st.booleans()}),
         (ast.TurnsSet, {"field": names(), "value": expressions(), "where": maybe(expressions())}),
-        (ast.TurnsCut, {"side": st.sampled_from(["after", "before"]), "pick": _picks(), "where": expressions()}),
+        (
+            ast.TurnsCut,
+            {
+                "side": st.sampled_from(["after", "before"]),
+                "pick": _picks(),
+                "where": expressions(),
+                "repair": st.booleans(),
+            },
+        ),
         (ast.ToolsFilter, {"verb": verbs, "where": expressions()}),
         (ast.Redact, {"families": tuples(names(), 1), "scope": names()}),
         (ast.DedupExact, {"on": many, "best": keys}),

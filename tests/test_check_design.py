@@ -57,4 +57,4 @@ def test_snippets_check(page: str, text: str) -> None:
 def test_examples_check(path: Path) -> None:
     found = check(load(str(path))).diagnostics
     assert unexplained(found) == []
-    assert {d.code for d in found} == {"C0501"}
+    assert {d.code for d in found} <= {"C0501"}

@@ -24,6 +24,7 @@ from curatec.compiler.check.coerce import (
 )
 from curatec.compiler.check.patterns import check_pattern
 from curatec.compiler.check.scope import Scope
+from curatec.compiler.check.side import in_column
 from curatec.compiler.core import Apply, Column, Const, Core, Order, Path, Quantifier
 from curatec.compiler.fields import COLLECTIONS
 from curatec.compiler.functions import FUNCTIONS
@@ -277,15 +278,7 @@ class ExprChecker:
 
     @check.register
     def _(self, expr: ast.InColumn) -> Core:
-        self.value(expr.operand)
-        if expr.table.name not in self.scope.tables and expr.table.name not in self.scope.unjoined:
-            tables = (*self.scope.tables, *self.scope.unjoined)
-            help_ = did_you_mean(expr.table.name, tables) or (
-                "declare one: `table name { path … key … columns { … } }`",
-            )
-            return self.error("C0201", f"no table is called `{expr.table}`", expr.table.span, "", *help_)
-        help_ = ("this version parses and formats it",)
-        return self.error("C0501", "`in table.column` is not available yet", expr.span, "", *help_)
+        return in_column(self, expr)
 
     @check.register
     def _(self, expr: ast.Is) -> Core:

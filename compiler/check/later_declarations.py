@@ -14,10 +14,8 @@ from curatec.dsl.source import Span
 
 _LATER = {
     ast.Use: "`use` of Python functions",
-    ast.Table: "`table`",
     ast.Tools: "`tools`",
     ast.Model: "`model`",
-    ast.SealedSet: "`test set`",
     ast.Workflow: "`workflow`",
     ast.Synthesis: "`synthesis`",
     ast.Recipe: "`recipe`",
@@ -33,16 +31,13 @@ Problem = Callable[[str, str, Span, str], None]
 
 
 def later_declarations(program: Program, allowed: tuple[Path, ...]) -> Iterator[Diagnostic]:
-    """What is wrong with them, and a warning for each."""
+    """What is wrong with them, and a warning for each. Paths of all but sources are looked at here."""
     declared: dict[str, set[str]] = {}
     for _, declaration in declarations(program):
         name = getattr(declaration, "name", None)
         if isinstance(name, Name):
             declared.setdefault(declaration.kind, set()).add(name.name)
     for module, declaration in declarations(program):
-        what = _LATER.get(type(declaration))
-        if what is None:
-            continue
         found: list[Diagnostic] = []
 
         def problem(code: str, message: str, span: Span, help_: str, found: list[Diagnostic] = found) -> None:
@@ -51,6 +46,9 @@ def later_declarations(program: Program, allowed: tuple[Path, ...]) -> Iterator[
         _check(declaration, declared, problem)
         _paths(declaration, module, program, allowed, problem)
         yield from (d.at(module.parsed.source) for d in found)
+        what = _LATER.get(type(declaration))
+        if what is None:
+            continue
         name = declaration.function if isinstance(declaration, ast.Use) else getattr(declaration, "name", None)
         assert isinstance(name, Name)
         help_ = ("nothing is made of it; this version parses, formats and checks it",)

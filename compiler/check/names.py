@@ -39,7 +39,7 @@ def known(scope: Scope) -> list[str]:
 def bases(scope: Scope) -> list[str]:
     """Every word that could stand before a dot here."""
     neighbours = NEIGHBOURS if scope.level is Level.TURN else ()
-    return [*known(scope), *neighbours, *map(str, scope.levels[:-1]), *scope.unjoined, "signal"]
+    return [*known(scope), *neighbours, *map(str, scope.levels[:-1]), *scope.listed, "signal"]
 
 
 def in_reach(scope: Scope, name: str, *, any_level: bool = True) -> bool:
@@ -161,7 +161,7 @@ def _qualified(checker: ExprChecker, base: ast.Reference, expr: ast.Attribute) -
                 *(did_you_mean(name, columns) or (f"it has {', '.join(columns)}",)),
             )
         return Column(Level.TRAJECTORY, f"{base.name}.{name}", columns[name])
-    if base.name in scope.unjoined:
+    if base.name in scope.listed:
         return checker.error(
             "C0209",
             f"table `{base.name}` is not joined here",

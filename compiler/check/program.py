@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from curatec.compiler import plan
-from curatec.compiler.check.declarations import corpus, declarations, declare, families
+from curatec.compiler.check.declarations import corpus, declarations, declare, families, listed
 from curatec.compiler.check.later_declarations import later_declarations
 from curatec.compiler.check.params import params_of
 from curatec.compiler.check.scope import Scope
@@ -107,7 +107,7 @@ def check(program: Program, given: dict[str, str] | None = None, allowed: tuple[
                 _objective(objective, module.parsed.source, problems)
     if not tagged:
         # Nobody asks for the families, so they are checked on their own.
-        families(declared, Scope(params=params, tables=declared.tables, windows=False), problems.append)
+        families(declared, Scope(params=params, listed=listed(declared), windows=False), problems.append)
     problems.extend(later_declarations(program, allowed))
     told = in_order(p for p in problems if not _may_be_told_already(p, program))
     return Checked(program, tuple(told), plans, tuple(names), params)

@@ -19,7 +19,7 @@ class Scope:
     derived: dict[str, Type] = field(default_factory=dict)
     params: dict[str, Const] = field(default_factory=dict)
     tables: dict[str, dict[str, Type]] = field(default_factory=dict)  # joined ones: column → type
-    unjoined: frozenset[str] = frozenset()  # declared tables that no step has joined
+    listed: dict[str, dict[str, Type]] = field(default_factory=dict)  # all declared tables, with their keys
     tagged: bool = False  # `failure` is set
     windows: bool = True
     signals: bool = False  # under `evolve`

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from curatec.compiler import plan
 from curatec.compiler.check.lints import loss_is_null
+from curatec.compiler.check.multiply import context
 from curatec.compiler.check.steps import StepChecker
 from curatec.compiler.core import Column
 from curatec.compiler.types import Level, Type
@@ -85,20 +86,25 @@ class SinkChecker:
         tokens = None
         if isinstance(fit, ast.Fit):
             tokens = self.steps.count(fit.tokens, "a length in tokens")
-            if fit.otherwise != "drop":
-                how = "cut oldest exchange" if fit.otherwise == "cut" else "window"
-                self.steps.later(f"`fit … else {how}`", fit.span)
         shown = self.given.get("reasoning")
-        if isinstance(shown, ast.ReasoningShown) and shown.shown == "last":
-            self.steps.later("`reasoning last`", shown.span)
-        if (context := self.given.get("context")) is not None:
-            if self.steps.context:
-                where = self.steps.verb(context)
-                self.steps.error("C0409", "`context` is given to `decompose` already", where, "keep one of the two")
-            else:
-                self.steps.later("`context` of a sink", self.steps.verb(context))
-        strip = isinstance(shown, ast.ReasoningShown) and shown.shown == "strip"
-        return plan.Sft(loss, tokens, self._format(), "strip" if strip else "keep")
+        return plan.Sft(
+            loss,
+            tokens,
+            self._format(),
+            shown.shown if isinstance(shown, ast.ReasoningShown) else "keep",
+            fit.otherwise if isinstance(fit, ast.Fit) else "drop",
+            self._context(),
+        )
+
+    def _context(self) -> plan.Context | None:
+        setting = self.given.get("context")
+        if not isinstance(setting, ast.ContextSetting):
+            return None
+        if self.steps.context:
+            where = self.steps.verb(setting)
+            self.steps.error("C0409", "`context` is given to `decompose` already", where, "keep one of the two")
+            return None
+        return context(self.steps, setting.context)
 
     def _loss(self) -> plan.Loss:
         setting = self.given.get("loss")

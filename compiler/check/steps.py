@@ -1,15 +1,17 @@
-"""Steps of a strategy: `ast` statements → plan steps. What is not built yet is checked and then says so."""
+"""Steps of a strategy: `ast` statements → plan steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from curatec.compiler import plan
+from curatec.compiler.check import multiply, quotas, side
 from curatec.compiler.check.expr import ExprChecker, Report
-from curatec.compiler.check.later import check_later
+from curatec.compiler.check.models import check_model_step
 from curatec.compiler.check.scope import RESERVED, Scope
-from curatec.compiler.core import Column, Core, Order
+from curatec.compiler.core import Core
 from curatec.compiler.fields import FIELDS, SETTABLE
 from curatec.compiler.statements import stable_name, verb
 from curatec.compiler.types import Level, Type
@@ -18,7 +20,10 @@ from curatec.dsl.diagnostics import Diagnostic, did_you_mean
 from curatec.dsl.nodes import Name
 from curatec.dsl.source import Source, Span
 
-DEFAULT_BEST = Column(Level.TRAJECTORY, "reward", Type.FLOAT)
+# Settings of the whole strategy more than steps: a label would say what the verb says.
+_UNLABELLED = (plan.Tag, plan.Split, plan.Derive, plan.Join, plan.Render, plan.View, type(None))
+REDACTIONS = ("pii", "secrets")
+REDACTED = ("all", "content", "arguments", "results", "reasoning", "system")
 
 
 @dataclass
@@ -27,9 +32,10 @@ class Declared:
 
     sources: dict[str, ast.Source] = field(default_factory=dict)
     syntheses: dict[str, ast.Synthesis] = field(default_factory=dict)
-    tables: dict[str, dict[str, Type]] = field(default_factory=dict)
+    tables: dict[str, plan.Table] = field(default_factory=dict)
     models: set[str] = field(default_factory=set)
-    sealed: set[str] = field(default_factory=set)
+    sealed: dict[str, plan.SealedSet] = field(default_factory=dict)
+    benchmarks: set[str] = field(default_factory=set)
     tools: set[str] = field(default_factory=set)
     failures: tuple[ast.Failure, ...] = ()
     homes: dict[str, Source] = field(default_factory=dict)  # the files of the failure families
@@ -47,6 +53,8 @@ class StepChecker:
     taken: dict[str, Span] = field(default_factory=dict)  # labels of the strategy
     decomposed: bool = False
     context: bool = False  # that `decompose` says what it shows
+    rendered: bool = False
+    viewed: bool = False
     errors: int = 0
     families: Callable[[Scope], tuple[tuple[str, Core], ...]] | None = None
 
@@ -108,7 +116,7 @@ class StepChecker:
 
     def bind(self, name: Name, type_: Type) -> None:
         """A new column of the trajectory."""
-        tables = {*self.scope.tables, *self.scope.unjoined}
+        tables = {*self.scope.tables, *self.scope.listed}
         what = (
             "a field of every trajectory"
             if name.name in FIELDS[Level.TRAJECTORY]
@@ -164,7 +172,7 @@ class StepChecker:
             n += 1
             name = f"{base}_{n}"
         self.taken[name] = statement.span
-        if not isinstance(operation, (plan.Tag, plan.Split, plan.Derive, type(None))):
+        if not isinstance(operation, _UNLABELLED):
             help_ = f"begin it with a name, as in `{name}: …`: ledger, report and diff speak labels"
             self.warn("C0405", "this step has no label", self.verb(statement), help_)
         return name
@@ -180,22 +188,45 @@ class StepChecker:
                 return self._turns_set(s)
             case ast.ToolsFilter():
                 return plan.ToolsFilter(s.verb, self.expr(Level.TOOL).condition(s.where))
+            case ast.TurnsCut():
+                where = self.expr(Level.TURN).condition(s.where)
+                return plan.TurnsCut(s.side, s.pick, where, s.repair)
             case ast.DedupExact():
-                return self._dedup(s)
-            case ast.Limit(each=False):
-                return self._limit(s)
+                return quotas.dedup(self, s)
+            case ast.DedupNear():
+                return quotas.dedup_near(self, s)
+            case ast.Limit():
+                return quotas.limit_each(self, s) if s.each else quotas.limit(self, s)
             case ast.Sample():
-                return self._sample(s)
+                return quotas.sample(self, s)
+            case ast.Mix():
+                return quotas.mix(self, s)
+            case ast.Split():
+                return quotas.split(self, s)
+            case ast.Join():
+                return side.join(self, s)
+            case ast.Decontaminate():
+                return side.decontaminate(self, s)
+            case ast.Decompose():
+                return multiply.decompose(self, s)
+            case ast.Augment():
+                return multiply.augment(self, s)
+            case ast.Redact():
+                return self._redact(s)
+            case ast.Render():
+                return self._render(s)
+            case ast.View():
+                return self._view(s)
             case ast.Derive():
                 return self._derive(s)
             case ast.Tag():
                 return self._tag(s)
             case ast.Sort():
                 return plan.Sort(self.expr().orders(s.by))
-            case ast.Split():
-                return self._split(s)
-        check_later(self, s)
-        return None
+            case ast.Judge() | ast.Rewrite():
+                check_model_step(self, s)
+                return None
+        raise AssertionError(s)
 
     def _turns_set(self, s: ast.TurnsSet) -> plan.Operation | None:
         if not self.settable(s.field):
@@ -204,33 +235,28 @@ class StepChecker:
         where = self.expr(Level.TURN).condition(s.where) if s.where is not None else None
         return plan.TurnsSet(s.field.name, value, where)
 
-    def _dedup(self, s: ast.DedupExact) -> plan.Operation:
-        keys = tuple(self.expr().key(key) for key in s.on)
-        best = self.expr().orders(s.best) or (Order(DEFAULT_BEST, descending=True),)
-        return plan.Dedup(keys, best)
+    def _redact(self, s: ast.Redact) -> plan.Operation | None:
+        known = [self.one_of("family of redactions", family, REDACTIONS) for family in s.families]
+        if not (self.one_of("place to redact", s.scope, REDACTED) and all(known)):
+            return None
+        return plan.Redact(tuple(dict.fromkeys(family.name for family in s.families)), s.scope.name)
 
-    def _limit(self, s: ast.Limit) -> plan.Operation | None:
-        count = self.count(s.count, "a limit")
-        keys = tuple(self.expr().key(key) for key in s.per)
-        order = self.expr().orders(s.order)
-        if not s.order:
-            self.warn(
-                "C0402",
-                "a limit without `order by` keeps arbitrary rows",
-                self.verb(s),
-                "say which ones matter: `order by reward desc`",
-            )
-        return None if count is None else plan.Limit(count, keys, order)
+    def _render(self, s: ast.Render) -> plan.Operation | None:
+        if self.rendered:
+            self.error("C0406", "`render` stands twice", self.verb(s), "one tokenizer counts for every sink")
+            return None
+        self.rendered = True
+        template = s.template.value if s.template is not None else None
+        return plan.Render(s.tokenizer.value, template, str(Path(self.source.name).parent))
 
-    def _sample(self, s: ast.Sample) -> plan.Operation | None:
-        keys = tuple(self.expr().key(key) for key in s.per)
-        if s.amount.percent:
-            if not 0 <= s.amount.value <= 100:
-                self.error("C0304", "a share is from 0% to 100%", s.amount.span, "write a share inside")
-                return None
-            return plan.Sample(None, s.amount.value / 100, keys, s.seed)
-        count = self.count(s.amount, "a sample", 0)
-        return None if count is None else plan.Sample(count, None, keys, s.seed)
+    def _view(self, s: ast.View) -> plan.Operation | None:
+        if self.viewed:
+            self.error("C0406", "`view` stands twice", self.verb(s), "a strategy trains one side")
+            return None
+        self.viewed = True
+        if not self.one_of("view", s.side, ("agent", "user")):
+            return None
+        return plan.View("user" if s.side.name == "user" else "agent")
 
     def _derive(self, s: ast.Derive) -> plan.Operation | None:
         value = self.expr().value(s.value)
@@ -249,32 +275,3 @@ class StepChecker:
         families = self.families(self.scope) if self.families else ()
         self.scope = replace(self.scope, tagged=True)
         return plan.Tag(families)
-
-    def _split(self, s: ast.Split) -> plan.Operation | None:
-        by = self.expr().key(s.by)
-        if s.near is not None:
-            self.later("`split … near text`", s.near.span)
-        shares = self.shares(s.shares, s.span)
-        names = [name for name, _ in shares]
-        unknown = [share.name for share in s.shares if share.name.name not in ("train", "validation")]
-        for name in unknown:
-            held = name.name in ("dev", "holdout", "test")
-            sealed = "sealed parts come from a `benchmark` or a `test set`, never from the same runs"
-            help_ = sealed if held else "the parts are `train` and `validation`"
-            self.error("C0408", f"a split has no part `{name}`", name.span, help_)
-        if "train" not in names and not unknown:
-            self.error("C0408", "a split needs `train`", self.verb(s), "for example `{ train 90% validation 10% }`")
-        return plan.Split(by, shares, s.seed) if by.type is not Type.UNKNOWN and s.near is None else None
-
-    def shares(self, shares: tuple[ast.Share, ...], span: Span) -> tuple[tuple[str, float], ...]:
-        seen: set[str] = set()
-        for share in shares:
-            if share.name.name in seen:
-                self.error("C0408", f"`{share.name}` is given twice", share.name.span, "one share for each name")
-            seen.add(share.name.name)
-        total = sum(share.percent.value for share in shares)
-        if abs(total - 100) > 1e-9:
-            place = shares[0].span.to(shares[-1].span) if shares else span
-            gap = f"{abs(100 - total):g}% {'are missing' if total < 100 else 'are too many'}"
-            self.error("C0408", f"the shares sum to {total:g}%, not 100%", place, gap)
-        return tuple((share.name.name, share.percent.value / 100) for share in shares)

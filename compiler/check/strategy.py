@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from curatec.compiler import plan
-from curatec.compiler.check.declarations import Sites, corpus, families
+from curatec.compiler.check.declarations import Sites, corpus, families, listed
 from curatec.compiler.check.expect import ExpectChecker
 from curatec.compiler.check.expr import Report
 from curatec.compiler.check.lints import always_true, never_true, speaks_of_outcome
 from curatec.compiler.check.scope import Scope
+from curatec.compiler.check.side import asked_tables
 from curatec.compiler.check.sinks import SinkChecker
 from curatec.compiler.check.steps import Declared, StepChecker
 from curatec.compiler.core import Const, Core
@@ -45,7 +46,7 @@ class StrategyChecker:
             "source": tuple(dict.fromkeys(n.name for i in strategy.body if isinstance(i, ast.From) for n in i.sources)),
             "failure": tuple(family.name.name for family in self.declared.failures),
         }
-        scope = Scope(params=self.params, unjoined=frozenset(self.declared.tables), signals=evolved, words=words)
+        scope = Scope(params=self.params, listed=listed(self.declared), signals=evolved, words=words)
         corpora = self._from(strategy)
         steps = self._steps(scope, "shared")
         shared: list[plan.Step] = []
@@ -84,6 +85,8 @@ class StrategyChecker:
         self.scopes["shared"] = steps.scope
         expectations = self._expectations(expects, sinks)
         self._lint_outcome(strategy, shared, sinks, stages)
+        self._rebound_rollouts(strategy, shared, stages, sinks)
+        self._view_of_user(strategy, shared)
         return plan.Plan(
             strategy.name.name,
             corpora,
@@ -93,6 +96,8 @@ class StrategyChecker:
             expectations,
             tuple((name, str(const.value)) for name, const in sorted(self.params.items())),
             tuple(sorted(steps.scope.derived.items())),
+            asked_tables(self.declared.tables, (tuple(shared), tuple(stages), tuple(sinks), expectations)),
+            tuple(self.declared.sealed[name] for name in sorted(self.declared.sealed)),
         )
 
     def verb(self, statement: ast.Statement) -> Span:
@@ -271,8 +276,34 @@ class StrategyChecker:
         steps = self._branch(base, shared, branches, name)
         made = [step for item in sink.steps for step in self._inner(steps, item)]
         target = SinkChecker(steps, sink).target()
+        made = [_mixed_by(step, target) for step in made]
         self.scopes[name] = steps.scope
         sinks.append(plan.Branch(name, base, tuple(made), target))
+
+    def _rebound_rollouts(
+        self, strategy: ast.Strategy, shared: list[plan.Step], stages: list[plan.Branch], sinks: list[plan.Branch]
+    ) -> None:
+        """`rebind` above an rl sink: its copies would get there as well."""
+        bases = {stage.name: stage for stage in stages}
+        base = next((sink.base for sink in sinks if sink.name == "rl"), None)
+        above = list(shared) if any(sink.name == "rl" for sink in sinks) else []
+        while base is not None and base in bases:
+            above += bases[base].steps
+            base = bases[base].base
+        for step in above:
+            if isinstance(step.operation, plan.Rebind):
+                help_ = "a copy's task is not verified again; put it into `emit sft`"
+                self.error("C0409", "`augment rebind` stands above `emit rl`", self.verb(step.statement), help_)
+
+    def _view_of_user(self, strategy: ast.Strategy, shared: list[plan.Step]) -> None:
+        """The system prompt is the agent's: whoever plays the user should be told something else."""
+        view = next((step for step in shared if step.operation == plan.View("user")), None)
+        set_ = any(isinstance(n, ast.TurnsSet) and n.field.name == "content" for n in strategy.walk())
+        if view is None or set_:
+            return
+        help_ = 'say what the user knows: `turns set content = trajectory.meta.… where role == "system"`'
+        message = "who plays the user is shown the agent's system prompt"
+        self.report(Diagnostic("C0419", message, self.verb(view.statement), "", (help_,), severity="warning"))
 
     # ---- expectations and lints ----
 
@@ -321,3 +352,10 @@ class StrategyChecker:
                     severity="warning",
                 )
             )
+
+
+def _mixed_by(step: plan.Step, target: plan.Target | None) -> plan.Step:
+    """A mix by trained tokens asks the sink what it trains."""
+    if isinstance(step.operation, plan.Mix) and step.operation.target is not None and isinstance(target, plan.Sft):
+        return replace(step, operation=replace(step.operation, target=target))
+    return step

@@ -75,7 +75,7 @@ RULES["drop"] = lambda b, span, c: ast.Filter.make(verb="drop", where=c[0], span
 RULES["turns_keep"] = lambda b, span, c: ast.TurnsFilter.make(verb="keep", where=c[0], span=span, **_fields(c))
 RULES["turns_drop"] = lambda b, span, c: ast.TurnsFilter.make(verb="drop", where=c[0], span=span, **_fields(c))
 RULES["turns_set"] = lambda b, span, c: ast.TurnsSet.make(field=c[0], value=c[1], span=span, **_fields(c))
-RULES["turns_cut"] = lambda b, span, c: ast.TurnsCut.make(side=c[0], pick=c[1], where=c[2], span=span)
+RULES["turns_cut"] = lambda b, span, c: ast.TurnsCut.make(side=c[0], pick=c[1], where=c[2], span=span, **_fields(c))
 RULES["tools_keep"] = lambda b, span, c: ast.ToolsFilter.make(verb="keep", where=c[0], span=span)
 RULES["tools_drop"] = lambda b, span, c: ast.ToolsFilter.make(verb="drop", where=c[0], span=span)
 RULES["redact"] = lambda b, span, c: ast.Redact.make(families=c[0], scope=c[1], span=span)

@@ -200,7 +200,7 @@ _FORMS: dict[type[Node], Callable[[Any], str]] = {
     ast.Filter: lambda n: f"{n.verb} where {expr(n.where)}",
     ast.TurnsFilter: lambda n: f"turns {n.verb} where {expr(n.where)}{_when(n.repair, 'repair')}",
     ast.TurnsSet: lambda n: f"turns set {name(n.field)} = {expr(n.value)}{_where(n.where)}",
-    ast.TurnsCut: lambda n: f"turns cut {n.side} {n.pick} where {expr(n.where)}",
+    ast.TurnsCut: lambda n: f"turns cut {n.side} {n.pick} where {expr(n.where)}{_when(n.repair, 'repair')}",
     ast.ToolsFilter: lambda n: f"tools {n.verb} where {expr(n.where)}",
     ast.Redact: lambda n: f"redact {names(n.families)} in {name(n.scope)}",
     ast.DedupExact: lambda n: f"dedup exact on {exprs(n.on)}{_keys('best by', n.best)}",

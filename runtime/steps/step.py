@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import singledispatch
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from curatec.compiler import plan
 from curatec.compiler.core import Core
 from curatec.dsl.diagnostics import CuratecError, Diagnostic
 from curatec.runtime.corpus import Loaded
-from curatec.runtime.ledger import Ledger, counted
+from curatec.runtime.ledger import Ledger, StepCount
 from curatec.runtime.state import State
 
 
@@ -35,11 +35,40 @@ class Place:
     def common(self) -> dict[str, object]:
         return {"sink": self.sink, "step": self.position, "label": self.step.label}
 
-    def count(self, before: State, after: State, *, created: int = 0, replaced: int = 0, **more: int) -> None:
-        """What the step did; `more` are fields of StepCount. What neither stayed nor was replaced was dropped."""
-        made = counted(self.step, self.sink, self.position, before.rows.height, after.rows.height)
-        dropped = before.rows.height + created - replaced - after.rows.height
-        self.ledger.count(replace(made, dropped=dropped, created=created, replaced=replaced, **more))
+    def count(
+        self,
+        before: State,
+        after: State,
+        *,
+        created: int = 0,
+        replaced: int = 0,
+        edited: int = 0,
+        predicate_null: int = 0,
+        null_key: int = 0,
+        unmatched: int = 0,
+        failed: int = 0,
+    ) -> None:
+        """What the step did. What neither stayed nor was replaced was dropped."""
+        entered, left = before.rows.height, after.rows.height
+        made = StepCount(
+            self.sink,
+            self.position,
+            self.step.label,
+            self.step.text,
+            entered,
+            left,
+            entered + created - replaced - left,
+            created,
+            replaced,
+            edited,
+            predicate_null,
+            null_key,
+            unmatched,
+            failed,
+            self.step.because,
+            self.step.see,
+        )
+        self.ledger.count(made)
 
     def file(self, part: int) -> Path:
         """Where the turns of a part go that this step writes."""
