@@ -49,10 +49,13 @@ def read_records(path: Path, elements: frozenset[str]) -> Iterator[Item]:
         return _rows(_parquet(path), "parquet")
     if magic[:4] == b"\xff\xff\xff\xff" or magic == b"ARROW1":
         return _rows(_arrow(path, stream=magic != b"ARROW1"), "Arrow")
-    return _guarded(read_json(lambda: _text_stream(path, magic[:4]), elements))
+    return _guarded(read_json(lambda: text_stream(path), elements))
 
 
-def _text_stream(path: Path, magic: bytes) -> BinaryIO:
+def text_stream(path: Path) -> BinaryIO:
+    """The bytes of a text file, unpacked where they are gzip or zstandard. Raises OSError."""
+    with path.open("rb") as start:
+        magic = start.read(4)
     if magic[:2] == b"\x1f\x8b":
         return cast(BinaryIO, gzip.open(path, "rb"))
     if magic == b"\x28\xb5\x2f\xfd":
@@ -64,6 +67,11 @@ def _text_stream(path: Path, magic: bytes) -> BinaryIO:
     return path.open("rb", buffering=1 << 20)
 
 
+def is_damage(error: Exception) -> bool:
+    """Whether a compressed stream ends early or is damaged."""
+    return isinstance(error, EOFError | gzip.BadGzipFile | zlib.error) or type(error).__name__ == "ZstdError"
+
+
 def _guarded(items: Iterator[Item]) -> Iterator[Item]:
     """Turns a compressed stream that ends early or is damaged into a `Broken`; other errors of the system pass."""
     last = 0
@@ -72,7 +80,7 @@ def _guarded(items: Iterator[Item]) -> Iterator[Item]:
             last = item.line
             yield item
     except Exception as error:
-        if not isinstance(error, EOFError | gzip.BadGzipFile | zlib.error) and type(error).__name__ != "ZstdError":
+        if not is_damage(error):
             raise
         yield Broken(last + 1, f"damaged compressed data: {error}")
 

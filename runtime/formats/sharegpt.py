@@ -1,9 +1,10 @@
 """ShareGPT conversations: `{"conversations": [{"from", "value"}], "system", "tools"}`, tools as JSON text or a list.
 
-A `function_call` value is a call, or a list of parallel calls, as JSON; an `observation` is its result. Hermes'
-spelling is read too: `<tool_call>{...}</tool_call>` in an assistant's text, `<tool_response>` in a result, `<tools>` in
-the system text (which stays as it is). A leading `<think>...</think>` of an assistant is its reasoning. Other members
-of a record are taken as for `openai`, the rest goes to meta.
+A `function_call` value is a call, or a list of parallel calls, as JSON; an `observation` is its result, or a JSON list
+with one result for each of several calls (texts as they are, other values as JSON). Hermes' spelling is read too:
+`<tool_call>{...}</tool_call>` in an assistant's text, `<tool_response>` in a result, `<tools>` in the system text (which
+stays as it is). A leading `<think>...</think>` of an assistant is its reasoning. Other members of a record are taken as
+for `openai`, the rest goes to meta.
 
 The format has no call ids (results are linked by position), no verdict, and cannot put text and a `function_call` into
 one turn.
@@ -11,8 +12,10 @@ one turn.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .content import calls_of_text
-from .json_text import Json
+from .json_text import Json, encode
 from .model import ANYWHERE, Call, Context, Match, Role, Run, Sample, Turn, Unreadable
 from .openai import take_facts
 from .score import share
@@ -44,7 +47,7 @@ class ShareGpt:
     """The adapter; it has no state."""
 
     name = "sharegpt"
-    version = 1
+    version = 2
     containers = ANYWHERE
     elements: str | None = None
     call_ids = False
@@ -64,7 +67,8 @@ class ShareGpt:
         for index, entry in enumerate(record["conversations"]):
             if not _is_entry(entry):
                 raise Unreadable(f"entry {index + 1} is not an object with `from` and `value`")
-            turns.extend(_turns(entry, notes))
+            calls = len(turns[-1].calls) if turns else 0
+            turns.extend(one for turn in _turns(entry, notes) for one in _unpacked(turn, calls))
         taken = {"conversations"}
         if isinstance(record.get("system"), str):
             taken.add("system")
@@ -179,6 +183,17 @@ def _results(turn: Turn) -> list[Turn]:
         one.loss_weight, one.extra_json = turn.loss_weight, turn.extra_json
         turns.append(one)
     return turns
+
+
+def _unpacked(turn: Turn, calls: int) -> list[Turn]:
+    """One turn for each entry of a result that is a list with one for each call before it."""
+    if turn.role != "tool" or calls < 2:
+        return [turn]
+    value = decode_text(turn.content or "")[0]
+    if not isinstance(value, list) or len(value) != calls:
+        return [turn]
+    texts = [entry if isinstance(entry, str) else encode(entry) for entry in value]
+    return [replace(turn, content=text) for text in texts]
 
 
 def _tools_in_text(turns: list[Turn]) -> str | None:

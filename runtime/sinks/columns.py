@@ -4,6 +4,8 @@ Messages and tool schemas are open-shaped: as nested columns each would carry th
 trainer would write those into the prompt. So each message and each schema is one JSON text in parquet, of Arrow's JSON
 type: `datasets` gives objects back (its `Json` feature), DuckDB has JSON, pyarrow and pandas have texts, polars has
 texts behind `.ext.storage()`. JSON lines hold the very same text, as objects.
+
+Messages of a closed shape (`entries`, `parts` and `chat`, for loaders of other targets) are nested columns.
 """
 
 from __future__ import annotations
@@ -15,10 +17,23 @@ import orjson
 import polars as pl
 import pyarrow as pa
 
-Kind = Literal["text", "texts", "int", "ints", "floats", "objects", "spans", "terms"]
+Kind = Literal[
+    "text", "texts", "int", "ints", "float", "floats", "flag", "json", "objects", "spans", "terms",
+    "entry", "entries", "parts", "chat",
+]  # fmt: skip
 
 _SPAN = {"message": pa.int64(), "part": pa.string(), "call": pa.int64(), "start": pa.int64(), "end": pa.int64()}
 _TERM = {"name": pa.string(), "weight": pa.float64()}
+_ENTRY = {"from": pa.string(), "value": pa.string()}
+_PART = {"type": pa.string(), "value": pa.string()}
+_PARTS = {"role": pa.string(), "content": pa.list_(pa.struct(list(_PART.items()))), "loss_weight": pa.float64()}
+_FUNCTION = {"name": pa.string(), "arguments": pa.string()}
+_CALL = {"id": pa.string(), "type": pa.string(), "function": pa.struct(list(_FUNCTION.items()))}
+_CHAT = {
+    "role": pa.string(), "content": pa.string(), "reasoning_content": pa.string(),
+    "tool_calls": pa.list_(pa.struct(list(_CALL.items()))), "tool_call_id": pa.string(), "name": pa.string(),
+    "trainable": pa.bool_(),
+}  # fmt: skip
 _ARROW: dict[Kind, pa.DataType] = {
     "text": pa.string(),
     "texts": pa.list_(pa.string()),
@@ -28,43 +43,36 @@ _ARROW: dict[Kind, pa.DataType] = {
     "objects": pa.list_(pa.json_()),
     "spans": pa.list_(pa.struct(list(_SPAN.items()))),
     "terms": pa.list_(pa.struct(list(_TERM.items()))),
+    "float": pa.float64(),
+    "flag": pa.bool_(),
+    "json": pa.json_(),
+    "entry": pa.struct(list(_ENTRY.items())),
+    "entries": pa.list_(pa.struct(list(_ENTRY.items()))),
+    "parts": pa.list_(pa.struct(list(_PARTS.items()))),
+    "chat": pa.list_(pa.struct(list(_CHAT.items()))),
 }
-_PLAIN = {pa.string(): pl.String, pa.int64(): pl.Int64, pa.float64(): pl.Float64}
-_POLARS: dict[Kind, pl.DataType | type[pl.DataType]] = {
-    "text": pl.String,
-    "texts": pl.List(pl.String),
-    "int": pl.Int64,
-    "ints": pl.List(pl.Int64),
-    "floats": pl.List(pl.Float64),
-    "objects": pl.List(pl.String),
-    "spans": pl.List(pl.Struct({name: _PLAIN[dtype] for name, dtype in _SPAN.items()})),
-    "terms": pl.List(pl.Struct({name: _PLAIN[dtype] for name, dtype in _TERM.items()})),
-}
+_TEXTS: dict[Kind, pa.DataType] = _ARROW | {"json": pa.string(), "objects": _ARROW["texts"]}
+_PLAIN = {pa.string(): pl.String, pa.int64(): pl.Int64, pa.float64(): pl.Float64, pa.bool_(): pl.Boolean}
 
 
-def _value(dtype: str) -> dict[str, Any]:
-    return {"dtype": dtype, "_type": "Value"}
+def _polars(dtype: pa.DataType) -> pl.DataType | type[pl.DataType]:
+    if pa.types.is_list(dtype):
+        return pl.List(_polars(dtype.value_type))
+    if pa.types.is_struct(dtype):
+        return pl.Struct({field.name: _polars(field.type) for field in dtype})
+    return _PLAIN[dtype]
 
 
-def _list(feature: dict[str, Any]) -> dict[str, Any]:
-    return {"feature": feature, "_type": "List"}
-
-
-def _struct(fields: dict[str, pa.DataType]) -> dict[str, Any]:
-    names = {pa.string(): "string", pa.int64(): "int64", pa.float64(): "float64"}
-    return {name: _value(names[dtype]) for name, dtype in fields.items()}
-
-
-_FEATURES: dict[Kind, dict[str, Any]] = {
-    "text": _value("string"),
-    "texts": _list(_value("string")),
-    "int": _value("int64"),
-    "ints": _list(_value("int64")),
-    "floats": _list(_value("float64")),
-    "objects": _list({"_type": "Json"}),
-    "spans": _list(_struct(_SPAN)),
-    "terms": _list(_struct(_TERM)),
-}
+def _feature(dtype: pa.DataType) -> dict[str, Any]:
+    """A type as `datasets` writes it into the metadata of a file."""
+    if isinstance(dtype, pa.JsonType):
+        return {"_type": "Json"}
+    if pa.types.is_list(dtype):
+        return {"feature": _feature(dtype.value_type), "_type": "List"}
+    if pa.types.is_struct(dtype):
+        return {field.name: _feature(field.type) for field in dtype}
+    names = {pa.string(): "string", pa.int64(): "int64", pa.float64(): "float64", pa.bool_(): "bool"}
+    return {"dtype": names[dtype], "_type": "Value"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,7 @@ COMMON = (
 
 def arrow_schema(columns: tuple[Col, ...]) -> pa.Schema:
     """Types of the parquet file, with the features for `datasets` in its metadata."""
-    features = {c.name: _FEATURES[c.kind] for c in columns}
+    features = {c.name: _feature(_ARROW[c.kind]) for c in columns}
     about = orjson.dumps({"info": {"features": features}})
     return pa.schema([(c.name, _ARROW[c.kind]) for c in columns], metadata={b"huggingface": about})
 
@@ -100,7 +108,7 @@ def table(columns: tuple[Col, ...], rows: list[dict[str, Any]]) -> pa.Table:
 
     polars builds the columns: pyarrow's own reader of Python lists loads pandas first, where that is installed.
     """
-    data = {c.name: pl.Series(c.name, [row[c.name] for row in rows], dtype=_POLARS[c.kind]) for c in columns}
+    data = {c.name: pl.Series(c.name, [row[c.name] for row in rows], dtype=_polars(_TEXTS[c.kind])) for c in columns}
     return (
         pl.DataFrame(data)
         .to_arrow(compat_level=pl.CompatLevel.oldest())
@@ -110,7 +118,7 @@ def table(columns: tuple[Col, ...], rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def _texts(columns: tuple[Col, ...]) -> pa.Schema:
-    return pa.schema([(c.name, _ARROW["texts"] if c.kind == "objects" else _ARROW[c.kind]) for c in columns])
+    return pa.schema([(c.name, _TEXTS[c.kind]) for c in columns])
 
 
 def json_line(columns: tuple[Col, ...], row: dict[str, Any]) -> bytes:
@@ -121,4 +129,6 @@ def json_line(columns: tuple[Col, ...], row: dict[str, Any]) -> bytes:
 def _as_json(kind: Kind, value: Any) -> Any:
     if kind == "objects" and value is not None:
         return [orjson.Fragment(text) for text in value]
+    if kind == "json" and value is not None:
+        return orjson.Fragment(value)
     return value
