@@ -17,6 +17,7 @@ import xxhash
 
 from curatec.compiler import plan
 from curatec.dsl.diagnostics import Diagnostic, to_json
+from curatec.runtime.side import Side, side_of
 
 if TYPE_CHECKING:
     from curatec.runtime.execute import Executed
@@ -72,6 +73,7 @@ def build(
         "plan_digest": plan.digest(whole),
         "params": dict(whole.params),
         "inputs": inputs(executed),
+        "side": side(executed.plan, side_of(executed.start)),
         "steps": steps(executed),
         "branches": branches(whole),
         "sinks": {name: _sink(w) for name, w in written.items()},
@@ -118,6 +120,19 @@ def inputs(executed: Executed) -> dict[str, Any]:
             "licenses": own["license"].drop_nulls().unique().sort().to_list(),
         }
     return found
+
+
+def side(whole: plan.Plan, given: Side) -> dict[str, dict[str, Any]]:
+    """Side tables and test sets by name: rows or items, and the digest of what was taken from their files."""
+    tables = {t.name: (t, given.tables[t.name].frame, given.tables[t.name].digest) for t in whole.tables}
+    sets = {s.name: (s, given.sealed[s.name].items, given.sealed[s.name].digest) for s in whole.sealed}
+    return {
+        kind: {
+            name: {"digest": digest, "settings": plan.digest(declared), "records": rows.height}
+            for name, (declared, rows, digest) in found.items()
+        }
+        for kind, found in (("tables", tables), ("test_sets", sets))
+    }
 
 
 def steps(executed: Executed) -> list[dict[str, Any]]:

@@ -124,7 +124,7 @@ def open_output(out: Path) -> Output:
         raise CuratecError.of("C0620", f"`{out}` is a file, not an output", help=help_, place=str(out)) from None
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
-    if not isinstance(manifest, dict) or not {"sinks", "steps", "branches", "files"} <= manifest.keys():
+    if not isinstance(manifest, dict) or not {"sinks", "steps", "branches", "files", "side"} <= manifest.keys():
         help_ = "compile again: it was written by another version, or by hand"
         raise CuratecError.of("C0620", f"`{path}` is not the manifest of this version", help=help_, place=str(out))
     return Output(out, manifest)

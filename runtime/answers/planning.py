@@ -17,6 +17,10 @@ from curatec.dsl.diagnostics import CuratecError
 from curatec.runtime.answers.output import Output, open_output
 from curatec.runtime.inputs import Input
 from curatec.runtime.manifest import input_digest
+from curatec.runtime.manifest import side as manifest_side
+from curatec.runtime.side import Side
+
+_KINDS = {"tables": "table", "test_sets": "test set"}
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Planned:
     out: Path
     compared: bool
     sources: tuple[Change, ...]
+    side: tuple[Change, ...]  # tables and test sets
     steps: tuple[Change, ...]
     sinks: tuple[Change, ...]
     other: tuple[str, ...]
@@ -45,7 +50,7 @@ class Planned:
     seconds: float | None  # of the last run
 
     def data(self) -> dict[str, Any]:
-        parts = {name: [vars_of(c) for c in getattr(self, name)] for name in ("sources", "steps", "sinks")}
+        parts = {name: [vars_of(c) for c in getattr(self, name)] for name in ("sources", "side", "steps", "sinks")}
         return {
             "strategy": self.strategy,
             "out": str(self.out),
@@ -63,18 +68,23 @@ def vars_of(change: Change) -> dict[str, Any]:
     return {"branch": change.branch, "name": change.name, "state": change.state, "why": change.why, "rows": change.rows}
 
 
-def compare(whole: plan.Plan, found: Checked, inputs: Sequence[Input], out: Path) -> Planned:
-    """Compare a plan and its parsed inputs with an output, if there is one."""
+def compare(whole: plan.Plan, found: Checked, inputs: Sequence[Input], side: Side, out: Path) -> Planned:
+    """Compare a plan, its parsed inputs and its side data with an output, if there is one."""
     output, damage = _last(out)
     sources = tuple(_source(given, output) for given in inputs)
-    dirty = output is None or any(source.state != "same" for source in sources)
+    beside = tuple(
+        _beside(kind, name, now, output)
+        for kind, found_now in manifest_side(whole, side).items()
+        for name, now in found_now.items()
+    )
+    dirty = output is None or any(c.state != "same" for c in (*sources, *beside))
     steps = tuple(_steps(whole, output, dirty))
     sinks = tuple(_sinks(whole, output, steps, dirty))
     other = (*damage, *(_other(whole, found, output, steps) if output is not None else ()))
     moved = dirty or any(c.state != "same" for c in (*steps, *sinks))
     seconds = output.manifest["run"].get("seconds") if output is not None else None
     return Planned(
-        whole.strategy, out, output is not None, sources, steps, sinks, other, not moved and not other, seconds
+        whole.strategy, out, output is not None, sources, beside, steps, sinks, other, not moved and not other, seconds
     )
 
 
@@ -101,6 +111,20 @@ def _source(given: Input, output: Output | None) -> Change:
     if old["settings"] != plan.digest(given.corpus):
         return Change(None, name, "changed", "its settings", runs)
     return Change(None, name, "same", "", runs)
+
+
+def _beside(kind: str, name: str, now: dict[str, Any], output: Output | None) -> Change:
+    """A table or test set as it is now, against what the last run read."""
+    called, rows = f"{_KINDS[kind]} {name}", now["records"]
+    old = output.manifest["side"][kind].get(name) if output is not None else None
+    if old is None:
+        return Change(None, called, "new", "" if output is None else "not in the last run", rows)
+    if old["settings"] != now["settings"]:
+        return Change(None, called, "changed", "its settings", rows)
+    if old["digest"] != now["digest"]:
+        moved = rows - old["records"]
+        return Change(None, called, "changed", f"{moved:+,} rows" if moved else "other rows", rows)
+    return Change(None, called, "same", "", rows)
 
 
 def _digests(given: Input) -> pl.Series:
@@ -181,6 +205,9 @@ def _other(whole: plan.Plan, found: Checked, output: Output, steps: Sequence[Cha
     yield from (f"sink `{name}` goes" for name in output.sinks if name not in {sink.name for sink in whole.sinks})
     if [e["text"] for e in manifest["expectations"]] != [e.text for e in whole.expectations]:
         yield "other expectations"
+    for kind, now in (("tables", whole.tables), ("test_sets", whole.sealed)):
+        gone = sorted(manifest["side"][kind].keys() - {declared.name for declared in now})
+        yield from (f"{_KINDS[kind]} {name} is no longer read" for name in gone)
     if manifest["params"] != dict(whole.params):
         changed = sorted(k for k, v in whole.params if manifest["params"].get(k) != v)
         yield f"parameters: {', '.join(changed) or 'fewer'}"

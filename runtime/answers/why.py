@@ -44,7 +44,6 @@ RULES = {
     "margin": "the margin to its partners is too small",
     "length_ratio": "its partners are too much longer or shorter",
     "over_max": "its group has enough pairs without it",
-    "held_out": "its task is held out",
 }
 FACTS = (
     "source",

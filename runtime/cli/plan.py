@@ -28,7 +28,7 @@ def command(
     """Say what a compile would do: runs of each source, steps whose result changes and why, model calls, time.
 
     Runs are parsed into the cache where they are not yet; nothing else is written.
-    JSON: {"strategy", "out", "compared", "changes", "sources", "steps", "sinks", "other", "model_calls", "usd",
+    JSON: {"strategy", "out", "compared", "changes", "sources", "side", "steps", "sinks", "other", "model_calls", "usd",
     "last_seconds", "diagnostics"}; a change is {"branch", "name", "state", "why", "rows"}.
     """
     from curatec.dsl.diagnostics import to_json
@@ -37,13 +37,15 @@ def command(
     from curatec.runtime.cli.progress import watching
     from curatec.runtime.inputs import read_inputs
     from curatec.runtime.request import Request, checked, chosen_plan, default_out
+    from curatec.runtime.side import read_side
 
     request = Request(spec, strategy, out, options.params(given), allowed)
     found = checked(request)
     whole = chosen_plan(found, request)
     with watching(not as_json) as watch:
+        side = read_side(whole, found.program.project, allowed)
         inputs = read_inputs(whole.corpora, found.program.project, allowed, Cache(), watch.reading)
-    planned = compare(whole, found, inputs, out or default_out(whole.strategy))
+    planned = compare(whole, found, inputs, side, out or default_out(whole.strategy))
     if as_json:
         say_json(planned.data() | {"diagnostics": [to_json(d) for d in found.diagnostics]})
         return 0
@@ -62,6 +64,11 @@ def _lines(p: Planned) -> Iterator[str]:
     yield ""
     rows = [(f"from {s.name}", count(s.rows), _state(s, p.compared)) for s in p.sources]
     yield table(("source", "runs", ""), rows, right=(1,))
+    if p.side:
+        yield ""
+        yield table(
+            ("beside", "rows", ""), [(s.name, count(s.rows), _state(s, p.compared)) for s in p.side], right=(1,)
+        )
     yield ""
     if p.compared:
         yield from _compared(p)

@@ -32,7 +32,7 @@ def read(declared: Declared, row: Row, column: str, type_: Type) -> Any:
     """The value of a column, null where it is absent. Raises CuratecError (C0630)."""
     value = row.values.get(column)
     try:
-        return cell(value, type_, spelled=row.spelled)
+        return cell(value, type_, spelled=column in row.spelled)
     except Misfit:
         raise fault(
             declared,

@@ -18,8 +18,9 @@ from typing import Any, Protocol
 from curatec.dsl.diagnostics import CuratecError, Diagnostic
 from curatec.dsl.source import Source, Span
 from curatec.runtime import ingest
-from curatec.runtime.formats.containers import _text_stream, read_records
+from curatec.runtime.formats.containers import is_damage, read_records, text_stream
 from curatec.runtime.formats.json_stream import Broken
+from curatec.runtime.formats.json_text import Repeated
 from curatec.runtime.inputs import CODES
 
 _CSV = (".csv", ".csv.gz", ".csv.zst")
@@ -46,7 +47,7 @@ class Row:
 
     place: str
     values: dict[str, Any]
-    spelled: bool = False
+    spelled: frozenset[str] = frozenset()
 
 
 def fault(declared: Declared, code: str, message: str, *help: str) -> CuratecError:
@@ -77,12 +78,11 @@ def rows(declared: Declared, key: str | None, project: Path, allowed: tuple[Path
 def _cells(declared: Declared, path: Path, name: str) -> Iterator[Row]:
     """Rows of a CSV file with a header; an empty cell is null, a blank line is no row."""
     csv.field_size_limit(sys.maxsize)  # texts of tasks are longer than its default
-    with path.open("rb") as stream:
-        magic = stream.read(4)
-    with io.TextIOWrapper(_text_stream(path, magic), encoding="utf-8-sig", newline="") as text:
+    with io.TextIOWrapper(text_stream(path), encoding="utf-8-sig", newline="") as text:
         reader = csv.reader(text, strict=True)
         try:
             header = next(reader, [])
+            spelled = frozenset(header)
             twice = next((column for column in header if header.count(column) > 1), None)
             if twice is not None:
                 raise fault(declared, "C0630", f"`{name}` has two columns `{twice}`", "rename one of them")
@@ -97,11 +97,12 @@ def _cells(declared: Declared, path: Path, name: str) -> Iterator[Row]:
                         f"{place}: {len(cells)} cells under {len(header)} columns",
                         "give each row one cell a column; quote a cell that holds a comma",
                     )
-                yield Row(place, {c: cell or None for c, cell in zip(header, cells, strict=True)}, spelled=True)
-        except (csv.Error, UnicodeDecodeError, EOFError) as error:
-            raise fault(
-                declared, "C0602", f"{name}, line {reader.line_num + 1}: {error}", "write it as CSV in UTF-8"
-            ) from None
+                yield Row(place, {c: cell or None for c, cell in zip(header, cells, strict=True)}, spelled)
+        except Exception as error:
+            if not isinstance(error, csv.Error | UnicodeDecodeError) and not is_damage(error):
+                raise
+            message = f"{name}, line {reader.line_num + 1}: {error}"
+            raise fault(declared, "C0602", message, "write it as CSV in UTF-8") from None
 
 
 def _objects(declared: Declared, path: Path, name: str, key: str | None) -> Iterator[Row]:
@@ -113,9 +114,24 @@ def _objects(declared: Declared, path: Path, name: str, key: str | None) -> Iter
         place = f"{name}, {unit} {item.line}"
         if not isinstance(item.value, dict):
             raise fault(declared, "C0630", f"{place} is no object", 'write each record as an object: {"task": "a", …}')
-        if item.container == "object" and item.value and all(isinstance(v, dict) for v in item.value.values()):
-            for outer, inner in item.value.items():
-                own = {key: outer} if key is not None else {}
-                yield Row(f"{name}, `{outer}`", {**inner, **own})
+        members = _pairs(item.value)
+        if item.container == "object" and members and all(isinstance(value, dict) for _, value in members):
+            for outer, inner in members:
+                own = {} if key is None else {key: outer}
+                yield Row(f"{name}, `{outer}`", _record(declared, inner, f"{name}, `{outer}`") | own, frozenset(own))
         else:
-            yield Row(place, item.value)
+            yield Row(place, _record(declared, item.value, place))
+
+
+def _pairs(value: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The members of an object as the file has them, like keys included."""
+    return value.pairs if isinstance(value, Repeated) else list(value.items())
+
+
+def _record(declared: Declared, value: dict[str, Any], place: str) -> dict[str, Any]:
+    """The columns of a record, each of which stands there once."""
+    if isinstance(value, Repeated):
+        names = [name for name, _ in value.pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise fault(declared, "C0630", f"{place}: `{twice}` stands there twice", "keep one of them")
+    return value
