@@ -1,0 +1,113 @@
+"""transformers is the oracle: the same text, the same ids, and the same mask where a template marks what is generated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from curatec.runtime.conversation.messages import Message, json_of
+from curatec.runtime.rendering import Refusal, Rendered, Row
+from tests.formats.conftest import shared_data  # noqa: F401 (a fixture)
+from tests.rendering.conversations import conversations, marks, schema, tau_runs
+from tests.rendering.conftest import Renderers
+from tests.rendering.styles import HERMES, LLAMA3, MISTRAL, QWEN3, STYLES, TINY, Style, expected
+from tests.rendering.test_trained_text import learnt
+
+pytest.importorskip("transformers")
+pytestmark = pytest.mark.slow
+LAX = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+styles = pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
+Oracle = Callable[[Style], Any]
+DATE = "01 Jan 2025"
+
+
+def applied(oracle: Any, messages: Sequence[Message], tools: Sequence[str] | None, **more: Any) -> Any:
+    """What transformers makes of the conversation. The only thing that it may do otherwise is today's date."""
+    chat = [json.loads(json_of(message, "trl")) for message in messages]
+    schemas = None if tools is None else [json.loads(text) for text in tools]
+    template = oracle.chat_template.replace("strftime_now('%d %b %Y')", f"'{DATE}'")
+    return oracle.apply_chat_template(chat, tools=schemas, chat_template=template, **more)
+
+
+def agrees(oracle: Any, messages: Sequence[Message], tools: Sequence[str] | None, row: Rendered) -> None:
+    assert row.text == applied(oracle, messages, tools, tokenize=False)
+    assert row.input_ids == applied(oracle, messages, tools, return_dict=False)
+
+
+@styles
+@LAX
+@given(data=st.data())
+def test_texts_and_ids(renderers: Renderers, oracle: Oracle, style: Style, data: st.DataObject) -> None:
+    messages = data.draw(
+        conversations(style, st.text(min_size=1).filter(lambda text: "\ud800" > max(text) or "\udfff" < max(text)))
+    )
+    tools = data.draw(st.sampled_from([None, [schema()], [schema(), schema("find", 'Say "ü" \\ <b>')]]))
+    row = renderers(style).render(messages, tools)
+    assert isinstance(row, Rendered)
+    agrees(oracle(style), messages, tools, row)
+
+
+@pytest.mark.parametrize("style", [TINY, HERMES], ids=lambda style: style.name)
+@LAX
+@given(data=st.data())
+def test_masks(renderers: Renderers, oracle: Oracle, style: Style, data: st.DataObject) -> None:
+    messages = data.draw(conversations(style))
+    row = renderers(style).render(messages, None, marks(messages))
+    assert isinstance(row, Rendered)
+    told = applied(oracle(style), messages, None, return_dict=True, return_assistant_tokens_mask=True)
+    assert [int(label != -100) for label in row.labels] == told["assistant_masks"]
+
+
+# ---- every run of tau-bench and tau2 ----
+
+
+@pytest.fixture(scope="module")
+def runs(shared_data: Path) -> list[list[Message]]:  # noqa: F811
+    if not (shared_data / "tau_bench").is_dir():
+        pytest.skip("the collected runs are not there")
+    return list(tau_runs(shared_data))
+
+
+def nine(messages: Sequence[Message]) -> list[Message]:
+    """Ids of calls as Mistral wants them."""
+    ids = {c.id: f"{i:09}" for i, c in enumerate(c for m in messages for c in m.calls)}
+    return [
+        m._replace(calls=tuple(c._replace(id=ids[c.id]) for c in m.calls), call_id=ids.get(m.call_id or ""))
+        for m in messages
+    ]
+
+
+# How many of the 570 runs a style can say, and why not the others. A refusal is never a wrong row.
+SAID: dict[str, dict[str, int]] = {}
+
+
+@styles
+def test_all_tau_runs(renderers: Renderers, oracle: Oracle, runs: list[list[Message]], style: Style) -> None:
+    assert len(runs) == 570
+    renderer, judge = renderers(style), oracle(style)
+    shown = [nine(messages) if style is MISTRAL else messages for messages in runs]
+    tools = [
+        [schema(name) for name in sorted({json.loads(c.function)["name"] for m in run for c in m.calls})]
+        for run in runs
+    ]
+    given = [(m, t or None) for m, t in zip(shown, tools, strict=True)]
+    rows = renderer.render_many([Row(m, t, marks(m)) for m, t in given])
+    refused: dict[str, int] = {}
+    straddling = 0
+    for (messages, schemas), row in zip(given, rows, strict=True):
+        if isinstance(row, Refusal):
+            refused[str(row)] = refused.get(str(row), 0) + 1
+            continue
+        agrees(judge, messages, schemas, row)
+        straddling += row.n_straddling
+        weights = [float(m.role == "assistant") for m in messages]
+        assert row.n_straddling or learnt(renderer, row) == expected(style, messages, weights, reasoning=True)
+    counts = renderer.count([row.text for row in rows if isinstance(row, Rendered)])
+    assert counts == [row.n_tokens for row in rows if isinstance(row, Rendered)]
+    print(style.name, refused, straddling)

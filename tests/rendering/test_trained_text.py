@@ -1,0 +1,77 @@
+"""What is trained, proved by decoding: the trained tokens of a row read as the spec's rule, put together by hand, says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from curatec.runtime.conversation.messages import Message
+from curatec.runtime.rendering import Rendered, Renderer, Row
+from tests.rendering.conversations import assistant, call, conversations, marks, schema, system, tool, user
+from tests.rendering.conftest import Renderers
+from tests.rendering.styles import QWEN3, STYLES, TINY, Style, expected
+
+LAX = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+styles = pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
+
+
+def learnt(renderer: Renderer, row: Rendered) -> str:
+    text: str = renderer.tokenizer.decode([label for label in row.labels if label != -100], skip_special_tokens=False)
+    return text
+
+
+def whole(row: Any) -> Rendered:
+    assert isinstance(row, Rendered), (row, getattr(row, "detail", ""))
+    assert row.n_tokens == len(row.input_ids) == len(row.labels)
+    assert row.n_trained == sum(label != -100 for label in row.labels)
+    assert all(label in (-100, token) for label, token in zip(row.labels, row.input_ids, strict=True))
+    return row
+
+
+@styles
+@LAX
+@given(data=st.data())
+def test_trained_text_is_what_the_rule_says(renderers: Renderers, style: Style, data: st.DataObject) -> None:
+    renderer = renderers(style)
+    messages = data.draw(conversations(style))
+    except_reasoning = data.draw(st.booleans())
+    weights = [float(m.role == "assistant" and data.draw(st.booleans())) for m in messages]
+    request = max(i for i, m in enumerate(messages) if m.role == "user")
+    if style is QWEN3 and not except_reasoning:  # it hides the reasoning of earlier turns
+        weights = [
+            0.0 if i < request and m.reasoning else w for i, (m, w) in enumerate(zip(messages, weights, strict=True))
+        ]
+    tools = data.draw(st.sampled_from([None, [schema()]]))
+    marked = marks(messages, weights, except_reasoning=except_reasoning)
+    row = whole(renderer.render(messages, tools, marked, except_reasoning=except_reasoning))
+    assert row.n_straddling == 0
+    assert learnt(renderer, row) == expected(style, messages, weights, reasoning=not except_reasoning)
+
+
+@styles
+def test_a_row_by_hand(renderers: Renderers, style: Style) -> None:
+    messages = [
+        system("Be kind."),
+        user("look at the roof"),
+        assistant("", call("look", {"place": "roof", "n": 2})),
+        tool("sunny"),
+        assistant("It is sunny."),
+    ]
+    renderer = renderers(style)
+    row = whole(renderer.render(messages, [schema()], marks(messages)))
+    said = {
+        "tiny": '<tool_call>\n{"name": "look", "arguments": {"place": "roof", "n": 2}}\n</tool_call><|im_end|>'
+        "It is sunny.<|im_end|>",
+        "qwen3": '<tool_call>\n{"name": "look", "arguments": {"place": "roof", "n": 2}}\n</tool_call><|im_end|>'
+        "<think>\n\n</think>\n\nIt is sunny.<|im_end|>",
+        "llama3": '{"name": "look", "parameters": {"place": "roof", "n": 2}}<|eot_id|>It is sunny.<|eot_id|>',
+        "mistral": '[TOOL_CALLS][{"name": "look", "arguments": {"place": "roof", "n": 2}, "id": "call00001"}]</s>'
+        "It is sunny.</s>",
+        "hermes": '\n<tool_call>\n{"name": "look", "arguments": {"place": "roof", "n": 2}}\n</tool_call><|im_end|>'
+        "It is sunny.<|im_end|>",
+    }
+    assert learnt(renderer, row) == said[style.name]
+    assert row.n_tokens == renderer.count([row.text])[0]
