@@ -3,6 +3,6 @@
 Every function is pure: a state and its place in, the next state out; what it did is in the ledger.
 """
 
-from curatec.runtime.steps import decontaminate, edits, filters, join, redact
+from curatec.runtime.steps import decompose, decontaminate, edits, filters, join, near, redact, split, view
 
-REGISTERED = (decontaminate, edits, filters, join, redact)
+REGISTERED = (decompose, decontaminate, edits, filters, join, near, redact, split, view)

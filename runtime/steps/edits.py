@@ -5,8 +5,8 @@ All predicates see the turns as before the step; one pass over each part; a call
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import orjson
 import polars as pl
@@ -15,6 +15,7 @@ import xxhash
 from curatec.compiler import plan
 from curatec.compiler.frames import Frames
 from curatec.compiler.types import Level
+from curatec.runtime.conversation import pairs
 from curatec.runtime.state import State, Turns
 from curatec.runtime.steps.step import Place, apply
 
@@ -23,13 +24,32 @@ _ROLE = pl.col("role").cast(pl.String)
 
 @apply.register
 def _(operation: plan.TurnsFilter, state: State, place: Place) -> State:
+    def gone(frames: Frames) -> pl.Series:
+        true = frames.mask(operation.where, Level.TURN)
+        return ~true if operation.verb == "keep" else true
+
+    return _without(gone, state, place, repair=operation.repair)
+
+
+@apply.register
+def _(operation: plan.TurnsCut, state: State, place: Place) -> State:
+    def gone(frames: Frames) -> pl.Series:
+        true = pl.lit(frames.mask(operation.where, Level.TURN))
+        at = pl.int_range(pl.len())
+        chosen = at.filter(true).first() if operation.pick == "first" else at.filter(true).last()
+        beyond = at > chosen.over("run") if operation.side == "after" else at < chosen.over("run")
+        return frames.turns.select(gone=beyond.fill_null(False) & (_ROLE != "system"))["gone"]
+
+    return _without(gone, state, place, repair=operation.repair)
+
+
+def _without(gone: Callable[[Frames], pl.Series], state: State, place: Place, *, repair: bool) -> State:
+    """The state without some turns of each part."""
     written = state.turns
     edited = 0
     for part, frames in state.batches():
-        true = frames.mask(operation.where, Level.TURN)
-        gone = ~true if operation.verb == "keep" else true
-        turns = frames.turns.with_columns(gone=gone)
-        turns = _repaired(turns) if operation.repair else _unharmed(turns, frames, place)
+        turns = frames.turns.with_columns(gone=gone(frames))
+        turns = pairs.without_halves(turns) if repair else _unharmed(turns, frames, place)
         edited += _log_dropped(turns, frames, place) + _log_fewer_calls(turns, frames, place)
         written = _written(written, part, turns.filter(~pl.col("gone")), place)
     after = state.edited(written)
@@ -51,20 +71,8 @@ def _unharmed(turns: pl.DataFrame, frames: Frames, place: Place) -> pl.DataFrame
     )
 
 
-def _links(turns: pl.DataFrame) -> pl.DataFrame:
-    """One row a call with a result: (run, turn, result_turn) and whether either is gone."""
-    calls = turns.select("run", "turn", "gone", "calls").explode("calls", empty_as_null=False, keep_nulls=False)
-    calls = (
-        calls.unnest("calls")
-        .select("run", "turn", call_gone="gone", result_turn="result_turn")
-        .drop_nulls("result_turn")
-    )
-    results = turns.select("run", result_turn="turn", result_gone="gone")
-    return calls.join(results, on=["run", "result_turn"], how="inner", maintain_order="left")
-
-
 def _orphans(turns: pl.DataFrame) -> pl.DataFrame:
-    links = _links(turns)
+    links = pairs.links(turns)
     lone_calls = links.filter(pl.col("result_gone") & ~pl.col("call_gone")).select(
         "run", "turn", role=pl.lit("assistant")
     )
@@ -72,42 +80,6 @@ def _orphans(turns: pl.DataFrame) -> pl.DataFrame:
         "run", turn="result_turn", role=pl.lit("tool")
     )
     return pl.concat([lone_calls, lone_results])
-
-
-def _repaired(turns: pl.DataFrame) -> pl.DataFrame:
-    """Removes the other half of each pair, then assistant turns that are left with nothing to say."""
-    links = _links(turns)
-    results = links.filter(pl.col("call_gone")).select("run", turn="result_turn", pair=pl.lit(True)).unique()
-    turns = turns.join(results, on=["run", "turn"], how="left", maintain_order="left")
-    turns = turns.with_columns(gone=pl.col("gone") | pl.col("pair").fill_null(False)).drop("pair")
-    lost = {
-        (r["run"], r["turn"], r["result_turn"])
-        for r in links.filter(pl.col("result_gone") & ~pl.col("call_gone")).iter_rows(named=True)
-    }
-    if not lost:
-        return turns
-    return _without_calls(turns, lost)
-
-
-def _without_calls(turns: pl.DataFrame, lost: set[tuple[int, int, int]]) -> pl.DataFrame:
-    """Calls whose result went go as well; what is left is numbered anew."""
-    touched = {(run, turn) for run, turn, _ in lost}
-    calls: list[Any] = []
-    silent: list[bool] = []
-    renumber: dict[tuple[int, int], int] = {}
-    for row in turns.select("run", "turn", "calls", "content").iter_rows(named=True):
-        kept = row["calls"]
-        if (row["run"], row["turn"]) in touched:
-            kept = [c for c in kept if (row["run"], row["turn"], c["result_turn"]) not in lost]
-            renumber |= {(row["run"], c["result_turn"]): i for i, c in enumerate(kept) if c["result_turn"] is not None}
-        calls.append(kept)
-        silent.append(not kept and bool(row["calls"]) and not row["content"])
-    index = [renumber.get((run, turn), old) for run, turn, old in turns.select("run", "turn", "call_index").iter_rows()]
-    return turns.with_columns(
-        pl.Series("calls", calls, dtype=turns.schema["calls"]),
-        pl.Series("call_index", index, dtype=pl.Int32),
-        gone=pl.col("gone") | pl.Series(silent, dtype=pl.Boolean),
-    )
 
 
 def _log_dropped(turns: pl.DataFrame, frames: Frames, place: Place) -> int:

@@ -1,0 +1,59 @@
+"""Rows that a step makes from others, and where each came from (semantics 28, 29).
+
+A made row has the narrow columns of its parent, and turns of its own in a part of its own. Its id is its
+parent's with a suffix; draws about it go by that id, so that rows of one parent are drawn apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from curatec.runtime.ledger import LINEAGE
+from curatec.runtime.state import State
+from curatec.runtime.steps.step import Place
+
+
+@dataclass(frozen=True)
+class Made:
+    """Rows made from those of one part. `rows` are the state's columns with `parent` and `ordinal`; `turns` are TURNS
+    and `edited`, sorted by (row, turn), with `row` as `rows` has it."""
+
+    rows: pl.DataFrame
+    turns: pl.DataFrame
+
+
+def children(runs: pl.DataFrame, parents: pl.Series, suffixes: pl.Series, ordinals: pl.Series) -> pl.DataFrame:
+    """Rows for some parents (positions in `runs`), numbered from 0: what `Made.rows` wants."""
+    made = runs[parents].with_columns(parent="id", suffix=suffixes, ordinal=ordinals.cast(pl.Int32))
+    return made.with_columns(
+        id=pl.concat_str("id", "suffix"),
+        digest=pl.concat_str("id", "suffix"),
+        row=pl.int_range(pl.len(), dtype=pl.UInt32),
+    ).drop("suffix")
+
+
+def add(state: State, place: Place, operator: str, made: Iterable[Made], replaced: pl.Series | None = None) -> State:
+    """The state with the made rows behind the others, and without those that they replace (a mask over its rows)."""
+    turns, new = state.turns, []
+    for piece in made:
+        if piece.rows.is_empty():
+            continue
+        part = len(turns.parts)
+        turns = turns.written(part, piece.turns, place.file(part))
+        new.append(piece.rows.with_columns(part=pl.lit(part, dtype=pl.UInt32)))
+    before = state.edited(turns)
+    stay = before.rows if replaced is None else before.rows.filter(~replaced)
+    created = pl.concat(new) if new else stay.clear().with_columns(parent="id", ordinal=pl.lit(0, pl.Int32))
+    _log(created, place, operator)
+    return replace(before, rows=pl.concat([stay, created.select(stay.columns)]))
+
+
+def _log(created: pl.DataFrame, place: Place, operator: str) -> None:
+    place.ledger.add(
+        created["id"], "created", key=created["parent"], reason=place.step.because or operator, **place.common()
+    )
+    named = {"out": pl.col("id"), "in": pl.col("parent"), "operator": pl.lit(operator), "ordinal": pl.col("ordinal")}
+    place.ledger.lineage.append(created.select(named[name].cast(dtype).alias(name) for name, dtype in LINEAGE.items()))

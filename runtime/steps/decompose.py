@@ -1,0 +1,69 @@
+"""`decompose at E`: one row for each decision, which ends with it and trains nothing else (semantics 29).
+
+Only an assistant's turn is a decision. The row's parent is replaced; a parent without any decision is dropped. The id
+of a row is `parent#d<turn>`, with the turn's number in the source.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from curatec.compiler import plan
+from curatec.compiler.frames import Frames
+from curatec.compiler.types import Level
+from curatec.runtime.conversation.context import in_context
+from curatec.runtime.state import State
+from curatec.runtime.steps.created import Made, add, children
+from curatec.runtime.steps.step import Place, apply
+
+OPERATOR = "decompose"
+
+
+@apply.register
+def _(operation: plan.Decompose, state: State, place: Place) -> State:
+    made = [_decisions(frames, operation) for _, frames in state.batches()]
+    counts = pl.concat([m.rows.group_by("parent").len("n") for m in made]) if made else _NO_COUNTS
+    n = state.rows.select("id").join(counts, left_on="id", right_on="parent", how="left", maintain_order="left")["n"]
+    place.drop(state.rows.filter(n.is_null())["id"], reason=place.step.because or "no decision")
+    place.ledger.add(
+        state.rows.filter(n.is_not_null())["id"],
+        "replaced",
+        n=n.drop_nulls().cast(pl.Int64),
+        reason=place.step.because or OPERATOR,
+        **place.common(),
+    )
+    everything = pl.repeat(True, state.rows.height, dtype=pl.Boolean, eager=True)
+    after = add(state, place, OPERATOR, made, replaced=everything)
+    place.count(state, after, created=after.rows.height, replaced=int(n.is_not_null().sum()))
+    return after
+
+
+_NO_COUNTS = pl.DataFrame(schema={"parent": pl.String, "n": pl.UInt32})
+
+
+def _decisions(frames: Frames, operation: plan.Decompose) -> Made:
+    """One row for each turn of a part that is chosen, with the turns up to it."""
+    turns = frames.turns.with_columns(at=pl.int_range(pl.len(), dtype=pl.UInt32))
+    chosen = frames.mask(operation.at, Level.TURN) & (turns["role"].cast(pl.String) == "assistant")
+    decisions = turns.filter(chosen).select(
+        "run",
+        until="at",
+        ordinal=pl.int_range(pl.len()).over("run"),
+        suffix=pl.concat_str(pl.lit("#d"), pl.col("turn").cast(pl.String)),
+    )
+    rows = children(frames.runs, decisions["run"], decisions["suffix"], decisions["ordinal"])
+    return Made(rows, _prefixes(turns, decisions, operation.context))
+
+
+def _prefixes(turns: pl.DataFrame, decisions: pl.DataFrame, context: plan.Context | None) -> pl.DataFrame:
+    """The turns of each decision's row: those up to it, of which only the last carries loss."""
+    rows = decisions.select("run", "until", made=pl.int_range(pl.len(), dtype=pl.UInt32))
+    shown = turns.join(rows, on="run", how="inner").filter(pl.col("at") <= pl.col("until"))
+    shown = shown.sort("made", "at").with_columns(
+        loss_weight=pl.when(pl.col("at") == pl.col("until")).then("loss_weight").otherwise(pl.lit(0.0, pl.Float32)),
+        run="made",
+        row="made",
+    )
+    if context is not None:
+        shown = in_context(shown, context)
+    return shown.drop("run", "at", "until", "made")

@@ -1,0 +1,48 @@
+"""`view agent`, `view user`: whose side is trained.
+
+The other actor's calls go with their results, then turns of it that said nothing else. `view user` changes roles: what
+the user says is the assistant's, and what the agent says to it is the user's; the agent's reasoning and tools are not
+the user's to see. The system prompt stays, for the spec to say what the user knows.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from curatec.compiler import plan
+from curatec.runtime.conversation.pairs import without_calls_of
+from curatec.runtime.state import State
+from curatec.runtime.steps.step import Place, apply
+from curatec.runtime.tables import REQUESTOR, ROLE
+
+_ROLE = pl.col("role").cast(pl.String)
+_OTHER = {"assistant": "user", "user": "assistant"}
+
+
+@apply.register
+def _(operation: plan.View, state: State, place: Place) -> State:
+    other = "user" if operation.side == "agent" else "agent"
+    written, edited = state.turns, 0
+    for part, frames in state.batches():
+        turns = without_calls_of(frames.turns, other)
+        gone = turns.filter("gone")
+        ids = frames.runs["id"].gather(gone["run"])
+        place.ledger.add(ids, "dropped", turn=gone["turn"], reason=place.step.because, n=1, **place.common())
+        edited += gone.height
+        stay = turns.filter(~pl.col("gone")).drop("gone", "run")
+        written = written.written(part, _swapped(stay) if operation.side == "user" else stay, place.file(part))
+    after = state.edited(written)
+    if operation.side == "user":
+        after = after.with_column("toolset", pl.Series([None] * after.rows.height, dtype=pl.String))
+    place.count(state, after, edited=edited)
+    return after
+
+
+def _swapped(turns: pl.DataFrame) -> pl.DataFrame:
+    """The user's side as the assistant's."""
+    calls = pl.col("calls").list.eval(pl.element().struct.with_fields(requestor=pl.lit("agent").cast(REQUESTOR)))
+    return turns.with_columns(
+        role=_ROLE.replace(_OTHER).cast(ROLE),
+        calls=calls,
+        reasoning=pl.when(_ROLE != "assistant").then("reasoning"),
+    )
