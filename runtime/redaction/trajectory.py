@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from curatec.runtime.redaction.finder import PLACEHOLDER, Finder, Free
 from curatec.runtime.redaction.json_text import rewritten
@@ -48,16 +49,19 @@ def redact(texts: Sequence[Text], finder: Finder) -> list[Redacted | None]:
     """For each text what it becomes, None where it stays. The order of texts is the order of placeholders' numbers.
 
     A value found in one text gives way in all others within scope, also where nothing else would tell it there: as
-    long as it is no plain word.
+    long as it is no plain word. What stands free only when a neighbour is gone is looked for again, so that redacting
+    twice is redacting once.
     """
     names = _Names(_numbers(texts))
-    for text in texts:
-        if text.within:
-            rewritten(text.value, lambda value, member: _seen(value, member, finder, names), keys=text.keys)
-    if not names.given:
-        return [None] * len(texts)
-    places = _Places(names.written)
-    return [_redacted(text, finder, names, places) if text.within else None for text in texts]
+    values = [text.value for text in texts]
+    counts: list[Counter[str]] = [Counter() for _ in texts]
+    within = [i for i, text in enumerate(texts) if text.within]
+    while sum(_scan(values[i], texts[i].keys, finder, names) for i in within):
+        places = _Places(names.written)
+        for i in within:
+            edit = partial(_replaced, counts=counts[i], finder=finder, names=names, places=places)
+            values[i] = rewritten(values[i], edit, keys=texts[i].keys)
+    return [Redacted(value, n) if n else None for value, n in zip(values, counts, strict=True)]
 
 
 def _numbers(texts: Iterable[Text]) -> Counter[str]:
@@ -70,11 +74,20 @@ def _numbers(texts: Iterable[Text]) -> Counter[str]:
     return last
 
 
-def _seen(value: str, member: str | None, finder: Finder, names: _Names) -> str:
-    for found in finder.find(value, member):
-        placeholder = names.name(found.kind, found.same)
-        names.written.setdefault(value[found.start : found.end], (found.name, placeholder))
-    return value
+def _scan(text: str, keys: bool, finder: Finder, names: _Names) -> int:
+    """Names what is found; how many findings that are."""
+    n = 0
+
+    def look(value: str, member: str | None) -> str:
+        nonlocal n
+        for found in finder.find(value, member):
+            n += 1
+            placeholder = names.name(found.kind, found.same)
+            names.written.setdefault(value[found.start : found.end], (found.name, placeholder))
+        return value
+
+    rewritten(text, look, keys=keys)
+    return n
 
 
 _WORD = re.compile(r"[A-Za-z0-9]+")
@@ -101,24 +114,20 @@ class _Places:
                     yield start, value
 
 
-def _redacted(text: Text, finder: Finder, names: _Names, places: _Places) -> Redacted | None:
-    counts: Counter[str] = Counter()
-
-    def edit(value: str, member: str | None) -> str:
-        free = Free(value)
-        spans = []
-        for found in finder.find(value, member):
-            free.take(found.start, found.end)
-            spans.append((found.start, found.end, found.name, names.name(found.kind, found.same)))
-        for start, known in places.of(value):
-            if free.take(start, start + len(known)):
-                spans.append((start, start + len(known), *names.written[known]))
-        out, done = [], 0
-        for start, end, name, placeholder in sorted(spans):
-            out += [value[done:start], placeholder]
-            done = end
-            counts[name] += 1
-        return "".join((*out, value[done:]))
-
-    new = rewritten(text.value, edit, keys=text.keys)
-    return Redacted(new, counts) if counts else None
+def _replaced(
+    value: str, member: str | None, *, counts: Counter[str], finder: Finder, names: _Names, places: _Places
+) -> str:
+    free = Free(value)
+    spans: list[tuple[int, int, str, str]] = []
+    for found in finder.find(value, member):
+        free.take(found.start, found.end)
+        spans.append((found.start, found.end, found.name, names.name(found.kind, found.same)))
+    for start, known in places.of(value):
+        if free.take(start, start + len(known)):
+            spans.append((start, start + len(known), *names.written[known]))
+    out, done = [], 0
+    for start, end, name, placeholder in sorted(spans):
+        out += [value[done:start], placeholder]
+        done = end
+        counts[name] += 1
+    return "".join((*out, value[done:]))
