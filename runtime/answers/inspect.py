@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,11 +65,18 @@ class Profile:
         return plain | {"hints": list(hints(self))}
 
 
-def read(paths: Sequence[str], base: Path, cache: Cache | None = None) -> ingest.Corpus:
+def read(
+    paths: Sequence[str],
+    base: Path,
+    cache: Cache | None = None,
+    *,
+    format: str | None = None,
+    on_progress: Callable[[ingest.Progress], None] | None = None,
+) -> ingest.Corpus:
     """Files, folders and patterns as a corpus; they may lie anywhere. Raises CuratecError (C06…)."""
     try:
         found = ingest.resolve(paths, base, Path(base.anchor or "/"))
-        return ingest.ingest(found, base=base, cache=cache)
+        return ingest.ingest(found, base=base, format=format, cache=cache, on_progress=on_progress)
     except ingest.IngestError as error:
         help_ = (error.help,) if error.help else ()
         raise CuratecError.of(CODES[error.kind], error.message, help=help_, place=error.path) from None

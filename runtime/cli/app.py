@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("verify", "Check an output: digests, counts, sums, lineage."),
     "inspect": ("inspect", "Say what is in raw files: formats, runs, defects."),
     "init": ("init", "Write a first spec, fitted to your runs."),
+    "convert": ("convert", "Write runs of any format in another one, without a spec."),
     "try": ("attempt", "Compile a few runs and show every step's count."),
 }
 

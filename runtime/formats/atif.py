@@ -4,7 +4,8 @@ The results of a step's `observation` become turns after the step: tool turns wh
 names one, else a user turn of the actor `environment`. `is_copied_context` gives loss weight 0. A trajectory in
 `subagent_trajectories` is a run of its own, with `parent_id` and `depth`.
 
-The format has no reward, outcome, task id or loss weight; `extra` stays in meta. Not kept as columns: token ids and log
+The format has no reward, outcome, task id or loss weight. Where the record's `extra` names them as `openai` would, they
+are taken from there; all of `extra` stays in meta. Not kept as columns: token ids and log
 probabilities of `metrics`, which stay in the turn's extra.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 from .content import content_of
 from .json_text import Json, encode
 from .model import ANYWHERE, Context, Match, Role, Run, Sample, Turn, Unreadable
+from .openai import take_facts
 from .score import share
 from .values import call_of, integer_of, number_of, object_json, text_of, time_of, tools_of
 
@@ -21,6 +23,7 @@ _ACTOR = {"user": "user", "assistant": "agent"}
 _STEP = frozenset(
     {"step_id", "timestamp", "source", "message", "model_name", "reasoning_content", "tool_calls", "observation"}
 ) | {"is_copied_context"}
+_EXTRA = ("task_id", "domain", "trial", "license", "reward", "success", "outcome")
 _RUN = frozenset({"session_id", "trajectory_id", "agent", "steps", "subagent_trajectories"})
 
 
@@ -28,7 +31,7 @@ class Atif:
     """The adapter; it has no state."""
 
     name = "atif"
-    version = 1
+    version = 2
     containers = ANYWHERE
     elements: str | None = None
     call_ids = True
@@ -60,12 +63,23 @@ def _runs(record: Json, notes: set[str], parent: str | None, depth: int) -> list
     run.cost = number_of(totals.get("total_cost_usd"), notes)
     run.prompt_tokens = integer_of(totals.get("total_prompt_tokens"), notes)
     run.completion_tokens = integer_of(totals.get("total_completion_tokens"), notes)
+    _take_extra(run, record.get("extra"), notes)
     run.meta_json = encode(_meta(record, agent))
     found = [run]
     children = record.get("subagent_trajectories")
     for child in children if isinstance(children, list) else []:
         found.extend(_runs(child, notes, run.record_id, depth + 1))
     return found
+
+
+def _take_extra(run: Run, extra: Json, notes: set[str]) -> None:
+    """The verdict and the task of a run."""
+    if not isinstance(extra, dict):
+        return
+    said = Run("atif", run.turns)
+    take_facts(said, {key: extra[key] for key in _EXTRA if key in extra}, notes, frozenset())
+    for key in _EXTRA:
+        setattr(run, key, getattr(said, key))
 
 
 def _meta(record: dict[str, Json], agent: dict[str, Json]) -> dict[str, Json]:

@@ -59,12 +59,47 @@ def text_stream(path: Path) -> BinaryIO:
     if magic[:2] == b"\x1f\x8b":
         return cast(BinaryIO, gzip.open(path, "rb"))
     if magic == b"\x28\xb5\x2f\xfd":
+        return io.BufferedReader(_Unpacked(path.open("rb")), 1 << 20)
+    return path.open("rb", buffering=1 << 20)
+
+
+class _Unpacked(io.RawIOBase):
+    """The content of zstandard frames. A stream that ends inside one raises EOFError: the library's own reader would
+    take it for the end."""
+
+    def __init__(self, packed: BinaryIO) -> None:
         import zstandard
 
-        stream = path.open("rb")
-        unpacked = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True, closefd=True)
-        return io.BufferedReader(cast(io.RawIOBase, unpacked), 1 << 20)
-    return path.open("rb", buffering=1 << 20)
+        self._packed = packed
+        self._library = zstandard.ZstdDecompressor()
+        self._frame: zstandard.ZstdDecompressionObj | None = None
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            data = self._packed.read(1 << 14)
+            if not data:
+                if self._frame is not None:
+                    raise EOFError("the stream ends before its end mark")
+                return 0
+            self._ready = memoryview(b"".join(self._unpack(data)))
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
+
+    def _unpack(self, data: bytes) -> Iterator[bytes]:
+        while data:
+            frame = self._frame or self._library.decompressobj()
+            yield frame.decompress(data)
+            self._frame, data = (None, frame.unused_data) if frame.eof else (frame, b"")
+
+    def close(self) -> None:
+        self._packed.close()
+        super().close()
 
 
 def is_damage(error: Exception) -> bool:

@@ -26,7 +26,7 @@ class LlamaFactory:
     """The adapter; it has no state."""
 
     name = "llamafactory"
-    version = 1
+    version = 2
     containers = ANYWHERE
     elements: str | None = None
     call_ids = False

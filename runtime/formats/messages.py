@@ -26,7 +26,7 @@ _ROLES: dict[str, Role] = {
 }
 _ACTOR = {"user": "user", "assistant": "agent", "tool": "environment"}
 _TAKEN = frozenset({"role", "name", "content", "tool_calls", "function_call", "tool_call_id", "is_error"}) | frozenset(
-    {"reasoning_content", "reasoning", "loss_weight", "weight", "timestamp", "model", "usage", "reward"}
+    {"reasoning_content", "reasoning", "loss_weight", "weight", "trainable", "timestamp", "model", "usage", "reward"}
 )
 
 
@@ -137,7 +137,7 @@ def _weight(message: dict[str, Json], notes: set[str]) -> float:
         if key in message:
             weight = number_of(message[key], notes)
             return 1.0 if weight is None else weight
-    return 1.0
+    return 0.0 if message.get("trainable") is False else 1.0  # verl's mask
 
 
 def _take_usage(turn: Turn, message: dict[str, Json], left: dict[str, Json]) -> None:

@@ -27,7 +27,7 @@ class OpenAi:
     """The adapter; it has no state."""
 
     name = "openai"
-    version = 1
+    version = 2
     containers = ANYWHERE
     elements: str | None = None
     call_ids = True
