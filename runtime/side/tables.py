@@ -29,8 +29,7 @@ class Table:
 def read_table(declared: plan.Table, project: Path, allowed: tuple[Path, ...]) -> Table:
     """The declared columns of a table's files. Raises CuratecError (C0602 …, C0629 a key twice, C0630 a misfit)."""
     schema = {declared.key: declared.key_type, **dict(declared.columns)}
-    # An undeclared key reads ids as those of runs are read.
-    loose = declared.key not in dict(declared.columns) and declared.key_type is Type.TEXT
+    loose = declared.key_type is Type.TEXT  # a key is read as ids of runs are: a number is its digits
     found: dict[Any, tuple[tuple[Any, ...], str]] = {}
     seen: dict[str, None] = {}
     keyless: str | None = None

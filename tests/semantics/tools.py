@@ -25,6 +25,7 @@ from curatec.dsl.parse import parse
 from curatec.runtime.cache import Cache
 from curatec.runtime.execute import Executed, execute, sorted_rows
 from curatec.runtime.inputs import read_inputs
+from curatec.runtime.side import read_side
 from curatec.runtime.state import State
 
 Record = dict[str, Any]
@@ -128,7 +129,7 @@ class Bench:
         inputs = read_inputs(made.corpora, self.folder, (), Cache(self.folder / "cache"))
         scratch = self.folder / f"scratch-{len(list(self.folder.iterdir()))}"
         scratch.mkdir()
-        return execute(made, inputs, scratch, limit=limit)
+        return execute(made, inputs, scratch, side=read_side(made, self.folder, ()), limit=limit)
 
     def run(self, body: str, records: Sequence[Record], **more: Any) -> Executed:
         self.write("a.jsonl", records)
