@@ -101,8 +101,18 @@ def until_edit(steps: Sequence[plan.Step]) -> list[Core]:
         if edits_turns(step):
             break
         if not isinstance(step.operation, (plan.ToolsFilter, plan.Mix)):  # theirs are about tools and turns
-            found.extend(expressions(step.operation))
+            found.extend(expressions(_narrow(step.operation)))
     return found
+
+
+def _narrow(operation: plan.Operation) -> Any:
+    """What is measured of an operation. The texts that are compared by likeness are read part by part and not kept."""
+    match operation:
+        case plan.DedupNear():
+            return operation.over, operation.best
+        case plan.Split():
+            return operation.by
+    return operation
 
 
 def expressions(node: Any) -> Iterator[Core]:

@@ -80,7 +80,7 @@ class Sets:
     """Distinct sets of shingles by number from 0, in memory up to a bound and in an unnamed file of `folder` beyond."""
 
     def __init__(self, folder: Path | None) -> None:
-        self._file = SpooledTemporaryFile(_SETS_KEPT, dir=folder)  # noqa: SIM115 - closed when it is forgotten
+        self._file = SpooledTemporaryFile(_SETS_KEPT, dir=str(folder) if folder else None)  # noqa: SIM115 - closed when forgotten
         self._starts = array("Q", [0])
 
     def __len__(self) -> int:

@@ -16,24 +16,23 @@ from curatec.runtime.near.shingles import Sets, Words, raw, shingles
 _TEXT_AT_ONCE = 16 * 2**20  # bytes of text that are sketched together, a text counting as _TEXT_LEAST and more
 _TEXT_LEAST = 2**11
 _SHINGLES_AT_ONCE = 2**21  # shingles of the pairs that are compared together
-# So few different texts are compared without a miss.
-_FEW = 2_000
-_FEW_SHINGLES = 2**22
+_FEW_SHINGLES = 2**22  # of few texts
 
 
 class Sketches:
     """Sketches of texts, which are added part by part.
 
     The sets of shingles go to a file of `folder` if they are many; a hash for each band stays in memory. Texts with
-    equal sets are one. Two others are compared exactly if they share a band, or, where there are few texts, if their
-    likeness can reach the threshold at all. Neither the order of rows nor how they were cut into parts decides what is
-    connected.
+    equal sets are one. Two others are compared exactly if they share a band, or, where there are up to `few` different
+    texts of moderate length, if their likeness can reach the threshold at all: then none is missed. Neither the order
+    of rows nor how they were cut into parts decides what is connected.
     """
 
-    def __init__(self, threshold: float, folder: Path | None = None) -> None:
+    def __init__(self, threshold: float, folder: Path | None = None, few: int = 2_000) -> None:
         if not 0.0 < threshold <= 1.0:
             raise ValueError(f"a threshold of likeness lies above 0 and up to 1, not {threshold!r}")
         self.threshold = threshold
+        self.few = few
         self.bands = bands_for(threshold)
         self._words = Words()
         self._sets = Sets(folder)
@@ -124,7 +123,7 @@ class Sketches:
     def _candidates(self, units: pl.DataFrame, joined: Components) -> Iterator[pl.DataFrame]:
         if self.threshold == 1.0 or units.is_empty():
             return  # equal sets are one unit
-        if units.height <= _FEW and self._sets.sizes.gather(units["number"]).sum() <= _FEW_SHINGLES:
+        if units.height <= self.few and self._sets.sizes.gather(units["number"]).sum() <= _FEW_SHINGLES:
             sets = units.select("unit", "group", shingles=self._sets.load(units["number"].to_list()))
             found = [pairs.unique() for pairs in paired(buckets(rarest(sets, self.threshold)), joined)]
             yield from [pl.concat(found).unique().sort("left", "right")] if found else []

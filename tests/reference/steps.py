@@ -15,6 +15,7 @@ from typing import Any
 from curatec.compiler import plan
 from curatec.compiler.core import Core, Order
 from curatec.compiler.types import Type
+from tests.reference import near
 from tests.reference.interpreter import Interpreter, Row, Spot, numbered
 from tests.reference.values import draw, key, threshold
 
@@ -129,6 +130,27 @@ def _(operation: plan.Dedup, rows: list[Row], where: Where, count: dict[str, int
     return [row for i, row in enumerate(rows) if i not in gone]
 
 
+@apply.register
+def _(operation: plan.DedupNear, rows: list[Row], where: Where, count: dict[str, int]) -> list[Row]:
+    texts = _values(rows, operation.on)
+    keyed = {i: values for values, members in _groups(rows, operation.over, range(len(rows))).items() for i in members}
+    names = near.components(
+        len(rows), near.near_pairs(texts, operation.threshold, [keyed.get(i) for i in range(len(rows))])
+    )
+    survivors: dict[int, int] = {}
+    gone: set[int] = set()
+    for i in ordered(rows, operation.best, [_values(rows, o.value) for o in operation.best]):
+        best = survivors.setdefault(names[i], i)
+        if i != best:
+            gone.add(i)
+            likeness = near.jaccard(near.shingles(texts[i]), near.shingles(texts[best]))
+            shown_ = f"{likeness:.2f}" if likeness >= operation.threshold else "chain"
+            reason = where.step.because or "near duplicate"
+            where.add(rows[i], "dropped", key=shown_, survivor=rows[best]["id"], reason=reason)
+    count["null_key"] = sum(i not in keyed or not near.shingles(text) for i, text in enumerate(texts))
+    return [row for i, row in enumerate(rows) if i not in gone]
+
+
 def _first_ones(
     rows: list[Row], keys: Sequence[Core], turn: Sequence[int], most: int, count: dict[str, int]
 ) -> dict[int, tuple[Any, ...]]:
@@ -211,10 +233,19 @@ def _(operation: plan.Split, rows: list[Row], where: Where, count: dict[str, int
         by_task.setdefault(row["task"], set()).add(text)
     if any(len(found) > 1 for found in by_task.values()):
         raise Failed("C0413")
+    if operation.near is not None and operation.near_threshold is not None:
+        keys = _united(keys, near.near_pairs(_values(rows, operation.near), operation.near_threshold))
     parts = [_part(draw("split", operation.seed, text), operation.shares) for text in keys]
     if rows and set(parts) != {name for name, _ in operation.shares}:
         raise Failed("C0609")
     return [{**row, "split": part} for row, part in zip(rows, parts, strict=True)]
+
+
+def _united(keys: list[str], pairs: set[tuple[int, int]]) -> list[str]:
+    """Near texts and equal keys stay together, under the lowest of their keys."""
+    same = {(i, keys.index(key)) for i, key in enumerate(keys)}
+    names = near.components(len(keys), pairs | same)
+    return [min(key for key, other in zip(keys, names, strict=True) if other == name) for name in names]
 
 
 def _split_key(value: Any, row: Row) -> str:
