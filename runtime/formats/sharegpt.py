@@ -2,7 +2,7 @@
 
 A `function_call` value is a call, or a list of parallel calls, as JSON; an `observation` is its result, or a JSON list
 with one result for each of several calls (texts as they are, other values as JSON). Hermes' spelling is read too:
-`<tool_call>{...}</tool_call>` in an assistant's text, `<tool_response>` in a result, `<tools>` in the system text (which
+`<tool_call>{...}</tool_call>` in an assistant's text, `<tool_response>` in a result, `<tools>` in the system text (it
 stays as it is). A leading `<think>...</think>` of an assistant is its reasoning. Other members of a record are taken as
 for `openai`, the rest goes to meta.
 
