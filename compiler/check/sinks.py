@@ -8,20 +8,10 @@ from curatec.compiler.check.multiply import context
 from curatec.compiler.check.steps import StepChecker
 from curatec.compiler.core import Column
 from curatec.compiler.types import Level, Type
+from curatec.compiler.verifiers import VERIFIERS
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import did_you_mean
 
-# Rewards are sums of these; they judge a rollout in training, and are only named here.
-VERIFIERS = (
-    "state_match",
-    "call_match",
-    "call_format",
-    "answer_match",
-    "no_hallucinated_tool",
-    "numeric_match",
-    "token_f1",
-    "reward",
-)
 FORMATS = ("trl", "openai")
 LATER_FORMATS = ("sharegpt", "llamafactory", "verl", "atif")
 SETTINGS: dict[str, tuple[type[ast.Statement], ...]] = {

@@ -1,47 +1,66 @@
-"""`emit rl`: prompts, and what a reward needs to judge a rollout.
+"""`emit rl`: prompts, and what a reward and an environment need to judge a rollout.
 
 The prompt is everything before the first (or last) assistant turn that comes after a user turn and answers a user or a
 tool: where several assistant turns stand in a row, it ends before the first of them.
+
+A row that lacks what a verifier of the spec's `reward` reads could earn nothing from it: it is dropped, with the reason
+that `compiler.verifiers` gives. `group` names what rollouts share: task, tools and prompt. A trainer makes a group of
+rollouts for each row, so rows of equal `group` make several groups of one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from curatec.compiler import plan
 from curatec.compiler.frames import Frames
 from curatec.runtime.conversation import messages as m
-from curatec.runtime.sinks import trainer
+from curatec.runtime.sinks import rl_trainer, trainer
 from curatec.runtime.sinks.account import Account
 from curatec.runtime.sinks.buckets import Buckets
 from curatec.runtime.sinks.columns import COMMON, Col
 from curatec.runtime.sinks.files import Files
+from curatec.runtime.sinks.fingerprints import prompt_digest
 from curatec.runtime.sinks.place import Place
+from curatec.runtime.sinks.reward_inputs import reset_of, reward_inputs
 from curatec.runtime.sinks.written import Written
 
 COLUMNS = (
     *COMMON,
     Col("prompt", "objects", "the messages that a rollout starts from"),
     Col("tools", "objects", "schemas of the tools shown, null where none are known"),
+    Col("group", "text", "task and a hash of tools and prompt: what the rollouts of a group share"),
     Col("task_id", "text", "the task's own id"),
     Col("domain", "text", "domain of the task"),
-    Col("gold", "text", "gold calls or reference answer as JSON, null where the source has none"),
+    Col("attempts", "int", "runs of the task by the run's model that have a verdict"),
+    Col("pass_rate", "float", "share of them that succeeded, null below two"),
+    Col("reset", "json", "what an environment needs to start the task, as far as the record says it"),
+    Col("gold_calls", "objects", "calls of the reference, {name, arguments}; null where they are not known"),
+    Col("gold_answers", "texts", "what the reference answers; null where it is not known"),
+    Col("state_digest", "text", "digest of the state that the reference ends in, null where it is not known"),
+    Col("gold", "text", "the reference as the source has it, JSON; null where it has none"),
     Col("meta", "text", "everything else that the record says, a JSON object"),
     Col("reward", "terms", "verifiers of a rollout and their weights, to be summed"),
 )
+_RUN = (
+    "id", "origin", "source", "license", "task", "toolset", "task_id", "domain", "trial", "format", "attempts",
+    "pass_rate",
+)  # fmt: skip
 
 
 @dataclass
 class _Sink:
-    """One sink while it is written."""
+    """One sink while it is written. `groups` counts the rows of each group."""
 
     place: Place
     target: plan.Rl
     form: m.Form
     tools: m.Tools
     account: Account = field(default_factory=Account)
+    groups: Counter[str] = field(default_factory=Counter)
 
 
 def write(place: Place, target: plan.Rl) -> Written:
@@ -55,17 +74,24 @@ def write(place: Place, target: plan.Rl) -> Written:
     with Files(place.folder, COLUMNS) as files:
         for _, row in buckets:
             files.add(row["split"], row)
-    names = (*files.names, trainer.write(place.folder, _settings(place, target, trainer.files(files.names))))
+    names = (*files.names, trainer.write(place.folder, rl_trainer.settings(place, target, files.names, COLUMNS)))
     account.close(place.ledger, place.name)
     rows, dropped, rejected = account.sums
     return Written(
-        place.name, place.named(names), rows, place.state.rows.height, dropped, rejected, tokens=account.tokens
+        place.name,
+        place.named(names),
+        rows,
+        place.state.rows.height,
+        dropped,
+        rejected,
+        tokens=account.tokens,
+        notes=rl_trainer.notes(sink.groups),
     )
 
 
 def _records(sink: _Sink, frames: Frames) -> Iterator[dict[str, Any]]:
     """The rows of one part."""
-    runs = frames.runs.select("id", "origin", "source", "license", "task", "toolset", "task_id", "domain").to_dicts()
+    runs = frames.runs.select(_RUN).to_dicts()
     wide = sink.place.executed.loaded.wide(sink.place.state, frames.runs)
     about = {id_: (gold, meta) for id_, gold, meta in wide.select("id", "gold_json", "meta_json").iter_rows()}
     for run, turns in zip(runs, m.by_run(m.turn_rows(frames.turns), len(runs)), strict=True):
@@ -73,19 +99,39 @@ def _records(sink: _Sink, frames: Frames) -> Iterator[dict[str, Any]]:
         if not prompt:
             sink.account.drop(run["id"], "no_prompt")
             continue
+        gold, meta = about[run["id"]]
+        inputs, reset = reward_inputs(gold, meta), reset_of(run, meta)
         schemas, fault = sink.tools(run["toolset"])
-        fault = m.fault_of(prompt, may_end_on_call=False) or fault
+        fault = m.fault_of(prompt, may_end_on_call=False) or fault or _unreadable((reset, *(inputs.gold_calls or ())))
         if fault is not None:
             sink.account.reject(run["id"], fault)
             continue
-        gold, meta = about[run["id"]]
-        yield {**_record(sink, run, prompt), "tools": schemas, "gold": gold, "meta": meta}
+        lacking = inputs.lacking((name for name, _ in sink.target.reward), tools=bool(schemas))
+        if lacking is not None:
+            sink.account.drop(run["id"], lacking)
+            continue
+        yield {
+            **_record(sink, run, prompt),
+            "tools": schemas,
+            "reset": reset,
+            "gold_calls": inputs.gold_calls,
+            "gold_answers": inputs.gold_answers,
+            "state_digest": inputs.state_digest,
+            "gold": gold,
+            "meta": meta,
+        }
+
+
+def _unreadable(texts: Iterable[str]) -> str | None:
+    return next((fault for text in texts if (fault := m.unreadable(text))), None)
 
 
 def _record(sink: _Sink, run: dict[str, Any], prompt: list[m.Message]) -> dict[str, Any]:
-    """The row without its tools, gold and meta."""
+    """What the row says of its run and prompt."""
     split, n_tokens = sink.place.splits[run["id"]], sum(message.tokens for message in prompt)
     sink.account.keep(run["id"], split, n_tokens, 0)
+    group = f"{run['task']}#{prompt_digest(prompt, run['toolset'], sink.form)}"
+    sink.groups[group] += 1
     return {
         "example_id": run["id"],
         "parents": [run["origin"]],
@@ -96,14 +142,17 @@ def _record(sink: _Sink, run: dict[str, Any], prompt: list[m.Message]) -> dict[s
         "n_tokens": n_tokens,
         "n_trained": 0,
         "prompt": [m.json_of(message, sink.form) for message in prompt],
+        "group": group,
         "task_id": run["task_id"],
         "domain": run["domain"],
+        "attempts": run["attempts"],
+        "pass_rate": run["pass_rate"],
         "reward": [{"name": name, "weight": weight} for name, weight in sink.target.reward],
     }
 
 
 def prompt_of(messages: Sequence[m.Message], pick: str) -> list[m.Message]:
-    """The prompt, empty where the run has none. `pick`: first or last."""
+    """The prompt, which ends with a user's or a tool's message; empty where the run has none. `pick`: first or last."""
     asked = next((i for i, message in enumerate(messages) if message.role == "user"), len(messages))
     starts = [
         i
@@ -111,32 +160,3 @@ def prompt_of(messages: Sequence[m.Message], pick: str) -> list[m.Message]:
         if messages[i].role == "assistant" and messages[i - 1].role in ("user", "tool")
     ]
     return list(messages[: starts[0] if pick == "first" else starts[-1]]) if starts else []
-
-
-_NO_GROUP = "The spec gives no `group`: TRL's own number."
-
-
-def _settings(place: Place, target: plan.Rl, files: trainer.Setting) -> dict[str, trainer.Setting | Any]:
-    ordered = "The spec sorts the rows (`sort by`): no shuffling." if place.sorted else "Prompts may come in any order."
-    return {
-        "trainer": "trl.GRPOTrainer",
-        "format": target.format,
-        "files": files,
-        "reward": trainer.Setting(
-            dict(target.reward),
-            "Verifiers and weights; they run in training, where columns reach a reward function by their names.",
-        ),
-        "tokens": trainer.Setting("estimate", "n_tokens is UTF-8 bytes / 4: no tokenizer is named."),
-        "template_digest": None,
-        "args": {
-            "num_generations": trainer.Setting(target.group or 8, "" if target.group else _NO_GROUP),
-            "shuffle_dataset": trainer.Setting(not place.sorted, ordered),
-            "remove_unused_columns": trainer.Setting(False, "Reward functions read `gold`, `meta` and `reward`."),
-        },
-        "tools": trainer.Setting(
-            None,
-            "TRL shows a rollout the tools that the trainer is given (`tools` or `environment_factory`), not the\n"
-            "column `tools`: give it callables with these names and schemas.",
-        ),
-        "columns": trainer.about(COLUMNS),
-    }
