@@ -24,7 +24,7 @@ from curatec.dsl.diagnostics import CuratecError
 from curatec.runtime import targets
 from curatec.runtime.conversation import messages as m
 from curatec.runtime.ingest import Corpus, Part
-from curatec.runtime.publish import recover
+from curatec.runtime.publish import recover, undisturbed
 from curatec.runtime.sinks.buckets import Buckets
 from curatec.runtime.sinks.columns import Col, arrow_schema, json_line, table
 from curatec.runtime.targets import REASONS, Target
@@ -141,7 +141,8 @@ def _write_file(rows: _Rows, out: Path, made: Path) -> None:
         file.flush()
         os.fsync(file.fileno())
     try:
-        os.replace(made, out)
+        with undisturbed():
+            os.replace(made, out)
     except OSError as error:
         raise _unwritable(out, error, "-o") from None
 

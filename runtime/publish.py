@@ -52,7 +52,7 @@ def _make(stage: Path, out: Path) -> None:
 def publish(made: Path, out: Path) -> None:
     """`made` becomes OUT in one step; what OUT was goes away."""
     _sync(made)
-    with _undisturbed():
+    with undisturbed():
         _take_place(made, out)
 
 
@@ -72,9 +72,9 @@ def _take_place(made: Path, out: Path) -> None:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Holds back Ctrl-C and SIGTERM while the directories change places: what comes in this moment comes too late, and
-    is forgotten, so that "OUT is as it was" is always true where it is said."""
+def undisturbed() -> Iterator[None]:
+    """Holds back Ctrl-C and SIGTERM while an output takes its place: what comes in this moment comes too late, and is
+    forgotten, so that "OUT is as it was" is always true where it is said."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

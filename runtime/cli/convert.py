@@ -79,14 +79,15 @@ def _refuse(out: Path, as_json: bool, force: bool) -> None:
 
 
 def _convert(paths: tuple[str, ...], name: str, out: Path, format: str | None, *, shown: bool) -> Converted:
-    from curatec.runtime.answers.inspect import read
     from curatec.runtime.cli.guard import Interrupted
-    from curatec.runtime.cli.progress import watching
-    from curatec.runtime.convert import convert
-    from curatec.runtime.targets import target
 
     stdout = str(out) == "-"
     try:
+        from curatec.runtime.answers.inspect import read
+        from curatec.runtime.cli.progress import watching
+        from curatec.runtime.convert import convert
+        from curatec.runtime.targets import target
+
         with watching(shown) as watch:
             corpus = read(paths, Path.cwd(), format=format, on_progress=lambda p: watch.reading("runs", p))
         return convert(corpus, target(name), out, sys.stdout.buffer if stdout else None)
