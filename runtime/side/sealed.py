@@ -23,13 +23,6 @@ class Sealed:
 
 def read_sealed(declared: plan.SealedSet, project: Path, allowed: tuple[Path, ...]) -> Sealed:
     """The items of a test set's files. Raises CuratecError (C0602 …, C0630 a misfit, C0634 nothing to keep out)."""
-    if declared.id is None and declared.text is None:
-        raise records.fault(
-            declared,
-            "C0634",
-            f"test set `{declared.name}` names no column",
-            "say what holds its ids: `id task`",
-        )
     found: set[tuple[str | None, str | None]] = set()
     seen: dict[str, None] = {}
     bare: str | None = None

@@ -11,8 +11,8 @@ from curatec.compiler.frames import Frames
 from curatec.runtime.formats.json_text import mend_text
 from curatec.runtime.side.leaks import TEXTS
 
-# A string of a JSON text that is no key. Read by hand: arguments need not be valid, and both of two like keys count.
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"(?!\s*:)', re.DOTALL)
+# A string of a JSON text, and the colon that makes it a key. Read by hand, so that both of two like keys count.
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"(\s*:)?', re.DOTALL)
 _SAID = pl.col("role").is_in(["user", "assistant"])
 
 
@@ -38,7 +38,7 @@ def _handed_over(turns: pl.DataFrame, at_least: int) -> pl.DataFrame:
 
 def strings(args_json: str) -> list[str]:
     """The strings in a JSON text, keys left out."""
-    return [_plain(inside) if "\\" in inside else inside for inside in _STRING.findall(args_json)]
+    return [_plain(inside) if "\\" in inside else inside for inside, colon in _STRING.findall(args_json) if not colon]
 
 
 def _plain(inside: str) -> str:

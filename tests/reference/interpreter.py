@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from curatec.compiler.core import Apply, Column, Const, Core, Path, Quantifier, Window
+from curatec.compiler.core import Apply, Column, Const, Core, InTable, Path, Quantifier, Window
 from curatec.compiler.types import Level, Type
 from tests.reference import functions
 from tests.reference.values import at, call_text, key, micros, tokens
@@ -68,6 +68,10 @@ class Interpreter:
                 return self._quantifier(core, spot)
             case Window():
                 return self._window(core, spot.row)
+            case InTable(value=inner, table=table, column=column):
+                value = self.value(inner, spot)
+                listed = [row[column] for row in spot.row["beside"].tables[table].values()]
+                return None if value is None else value in [v for v in listed if v is not None]
         raise AssertionError(core)
 
     def holds(self, core: Core, spot: Spot) -> bool:
