@@ -31,14 +31,16 @@ def masked(
     straddling = 0
     starts = [start for start, _ in offsets]
     for place in places:
-        at = max(0, bisect_left(starts, place.start) - 1)
-        while at < len(ids) and starts[at] < place.end:
+        first, behind = bisect_left(starts, place.start), bisect_left(starts, place.end)
+        labels[first:behind] = ids[first:behind]
+        # Only the token before the first one and the last one can hold text of both sides.
+        for at in {max(first - 1, 0), max(behind - 1, 0)} if ids else ():
             start, end = _own(text, offsets[at], special.get(ids[at]))
             if place.start <= start and end <= place.end:
                 labels[at] = ids[at]
-            elif end > place.start and start < place.end:
+            elif start < place.end and end > place.start:
+                labels[at] = IGNORED
                 straddling += 1
-            at += 1
     return Masked(labels, straddling)
 
 

@@ -89,26 +89,32 @@ class _Located:
         return Turn(head, start, self._end(i, last, after), leaves)
 
     def _start(self, i: int, before: int, first: int) -> tuple[int, int]:
-        if (spot := self.generated.get(i)) is not None:
-            if not before <= spot.start <= first <= spot.end:
+        headed = self._headed(i, before, first)
+        if (spot := self.generated.get(i)) is None:
+            if headed is None:
                 raise Unclear
-            return spot.start, spot.start
+            return headed
+        if spot.end < first:
+            raise Unclear
+        # Some templates mark the header as well.
+        start = spot.start if headed is None else max(spot.start, headed[0])
+        if not before <= start <= first:
+            raise Unclear
+        return start, start
+
+    def _headed(self, i: int, before: int, first: int) -> tuple[int, int] | None:
+        """Where the header ends, and where what it gives of the reasoning ends."""
         header = self._header(i)
         gap = self.seen.text[before:first]
-        if gap.count(header.text) != 1 + self._silent_before(i):
-            raise Unclear
+        if header is None or gap.count(header.text) != 1 + self._silent_before(i):
+            return None
         head = before + gap.rfind(header.text) + len(header.text)
         given = header.given if self.seen.text.startswith(header.given, head) else ""
-        if head + len(given) > first:
-            raise Unclear
-        return head, head + len(given)
+        return (head, head + len(given)) if head + len(given) <= first else None
 
-    def _header(self, i: int) -> Header:
+    def _header(self, i: int) -> Header | None:
         role = self.messages[i - 1]["role"] if i else ""
-        header = self.shape.headers.get(role) or self.shape.headers.get("user")
-        if header is None:
-            raise Unclear
-        return header
+        return self.shape.headers.get(role) or self.shape.headers.get("user")
 
     def _silent_before(self, i: int) -> int:
         """Assistant messages right before that show no text, whose headers stand in the same gap."""

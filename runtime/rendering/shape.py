@@ -2,8 +2,8 @@
 
 - What stands between a message and the model's answer, which is what `add_generation_prompt` writes; of a template that
   writes nothing there, it is the end of the message before (`[/INST]`).
-- What ends a turn: the last special token behind a message that stands last; without special tokens all that is
-  written there but white space.
+- What ends a turn: the last special token that stands behind a message wherever it stands; without special tokens all
+  that is written behind a last message but white space.
 - What stands around reasoning.
 
 A row is never read by its shape alone: each of its texts has been found first, and the shape must fit between them.
@@ -74,22 +74,25 @@ def shape_of(template: Template, special: re.Pattern[str] | None) -> Shape:
         "tool": [_USER, _CALL, _RESULT],
     }
     headers = {role: found for role, asked in before.items() if (found := _header(template, asked, special))}
-    ends = {calls: _end(template, last, special) for calls, last in ((False, _ANSWER), (True, _CALL))}
+    turns = ((False, _ANSWER, _USER), (True, _CALL, _RESULT))
+    ends = {calls: _end(template, turn, after, special) for calls, turn, after in turns}
     known = {calls: end for calls, end in ends.items() if end is not None}
     return Shape(headers, known, tuple(dict.fromkeys((THINK, *_tags(template, headers.get("user"))))))
 
 
-def _tail(template: Template, messages: list[dict[str, Any]], *, prompt: bool = False) -> str | None:
-    """What is written behind the last text; None where the template refuses or changes the conversation."""
+def _behind(template: Template, messages: list[dict[str, Any]], nth: int = -1, *, prompt: bool = False) -> str | None:
+    """What is written between the nth text of a conversation and the next one, or the end; None where the template
+    refuses or hides it."""
     marked = mark(messages, lambda role: True)
+    at = nth % len(marked.leaves)
     for tools in (_TOOLS, None):
         try:
             seen = find(template(marked.messages, tools, prompt=prompt), marked)
         except TemplateRaised:
             continue
-        last = seen.places.get(len(marked.leaves) - 1, [None])[-1]
+        last, after = seen.places.get(at, [None])[-1], seen.places.get(at + 1, [None])[-1]
         if last is not None:
-            return seen.text[last.end :]
+            return seen.text[last.end : after.start if after else len(seen.text)]
     return None
 
 
@@ -99,7 +102,7 @@ def _header(template: Template, messages: list[dict[str, Any]], special: re.Patt
     asked = _asked(template, messages)
     if asked is not None and asked.text:
         return asked
-    tail = _tail(template, messages, prompt=True)
+    tail = _behind(template, messages, prompt=True)
     if tail is None:
         return None
     tail = tail[_last(special, tail)[0] :]
@@ -120,15 +123,27 @@ def _asked(template: Template, messages: list[dict[str, Any]]) -> Header | None:
     return None
 
 
-def _end(template: Template, last: dict[str, Any], special: re.Pattern[str] | None) -> str | None:
-    tail = _tail(template, [_USER, last])
+def _end(
+    template: Template, turn: dict[str, Any], after: dict[str, Any], special: re.Pattern[str] | None
+) -> str | None:
+    tail = _behind(template, [_USER, turn])
     if tail is None:
         return None
-    start, end = _last(special, tail)
-    if end:
-        return tail[start:end]
+    amid = _behind(template, [_USER, turn, after], nth=-2)
+    # What only the end of a conversation has does not end a turn.
+    common = tail if amid is None else _common(tail, amid)
+    for text in (common, tail):
+        start, end = _last(special, text)
+        if end:
+            return text[start:end]
     # Without special tokens the rest of a call's JSON cannot be told from what ends the turn.
-    return None if "tool_calls" in last else tail.strip()
+    return None if "tool_calls" in turn else tail.strip()
+
+
+def _common(one: str, other: str) -> str:
+    """How two texts begin alike."""
+    length = min(len(one), len(other))
+    return one[: next((i for i in range(length) if one[i] != other[i]), length)]
 
 
 def _last(special: re.Pattern[str] | None, text: str) -> tuple[int, int]:
@@ -150,5 +165,6 @@ def _tags(template: Template, header: Header | None) -> Sequence[tuple[str, str]
         return ()
     at = seen.text.rfind(header.text, 0, thought.start)
     opens = seen.text[at + len(header.text) : thought.start].strip() if at >= 0 else ""
-    closes = seen.text[thought.end : content.start].strip()
+    # A header between reasoning and answer is written by the model.
+    closes = seen.text[thought.end : content.start].split(header.text)[0].strip()
     return ((opens, closes),) if opens and closes else ()

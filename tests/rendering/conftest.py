@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -52,3 +53,15 @@ def oracle(folders: dict[str, Path]) -> Callable[[Style], Any]:
         return made[style.name]
 
     return of
+
+
+@pytest.fixture
+def fixed_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    """transformers tells templates the day that curatec tells them."""
+
+    class Fixed(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Fixed:
+            return cls(2025, 1, 1)
+
+    monkeypatch.setattr("transformers.utils.chat_template_utils.datetime", Fixed)

@@ -1,4 +1,4 @@
-"""What is trained, proved by decoding: the trained tokens of a row read as the spec's rule, put together by hand, says."""
+"""What is trained, proved by decoding: the trained tokens of a row read as the rule, put together by hand, says."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from curatec.runtime.conversation.messages import Message
-from curatec.runtime.rendering import Rendered, Renderer, Row
-from tests.rendering.conversations import assistant, call, conversations, marks, schema, system, tool, user
+from curatec.runtime.rendering import Rendered, Renderer
 from tests.rendering.conftest import Renderers
-from tests.rendering.styles import QWEN3, STYLES, TINY, Style, expected
+from tests.rendering.conversations import assistant, call, conversations, marks, schema, system, tool, user
+from tests.rendering.styles import QWEN3, STYLES, Style, expected
 
 LAX = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 styles = pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
