@@ -19,7 +19,7 @@ from curatec.runtime.steps.step import Place
 @dataclass(frozen=True)
 class Made:
     """Rows made from those of one part. `rows` are the state's columns with `parent` and `ordinal`; `turns` are TURNS
-    and `edited`, sorted by (row, turn), with `row` as `rows` has it."""
+    and `edited`, sorted by (row, turn), with `row` as `rows` has it, and perhaps `run`."""
 
     rows: pl.DataFrame
     turns: pl.DataFrame
@@ -35,6 +35,22 @@ def children(runs: pl.DataFrame, parents: pl.Series, suffixes: pl.Series, ordina
     ).drop("suffix")
 
 
+def prefixes(turns: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
+    """The turns of rows that end with a turn of their parent, which alone carries loss.
+
+    `turns` are those of a part with `at`, their position; `ends` has one row for each row to make, in order, with `run`
+    and `until`, the position of its last turn. `run` and `row` of the result are the position in `ends`.
+    """
+    rows = ends.select("run", "until", made=pl.int_range(pl.len(), dtype=pl.UInt32))
+    shown = turns.join(rows, on="run", how="inner").filter(pl.col("at") <= pl.col("until"))
+    shown = shown.sort("made", "at").with_columns(
+        loss_weight=pl.when(pl.col("at") == pl.col("until")).then("loss_weight").otherwise(pl.lit(0.0, pl.Float32)),
+        run="made",
+        row="made",
+    )
+    return shown.drop("at", "until", "made")
+
+
 def add(state: State, place: Place, operator: str, made: Iterable[Made], replaced: pl.Series | None = None) -> State:
     """The state with the made rows behind the others, and without those that they replace (a mask over its rows)."""
     turns, new = state.turns, []
@@ -42,13 +58,16 @@ def add(state: State, place: Place, operator: str, made: Iterable[Made], replace
         if piece.rows.is_empty():
             continue
         part = len(turns.parts)
-        turns = turns.written(part, piece.turns, place.file(part))
+        turns = turns.written(part, piece.turns.drop("run", strict=False), place.file(part))
         new.append(piece.rows.with_columns(part=pl.lit(part, dtype=pl.UInt32)))
     before = state.edited(turns)
     stay = before.rows if replaced is None else before.rows.filter(~replaced)
     created = pl.concat(new) if new else stay.clear().with_columns(parent="id", ordinal=pl.lit(0, pl.Int32))
     _log(created, place, operator)
-    return replace(before, rows=pl.concat([stay, created.select(stay.columns)]))
+    # What a step wrote anew of the parent's record, such as a redacted text, holds for its rows as well.
+    anew = {id_: state.rewritten[by] for id_, by in created.select("id", "parent").iter_rows() if by in state.rewritten}
+    rows = pl.concat([stay, created.select(stay.columns)])
+    return replace(before, rows=rows, rewritten={**state.rewritten, **anew} if anew else state.rewritten)
 
 
 def _log(created: pl.DataFrame, place: Place, operator: str) -> None:

@@ -13,7 +13,7 @@ from curatec.compiler.frames import Frames
 from curatec.compiler.types import Level
 from curatec.runtime.conversation.context import in_context
 from curatec.runtime.state import State
-from curatec.runtime.steps.created import Made, add, children
+from curatec.runtime.steps.created import Made, add, children, prefixes
 from curatec.runtime.steps.step import Place, apply
 
 OPERATOR = "decompose"
@@ -52,18 +52,5 @@ def _decisions(frames: Frames, operation: plan.Decompose) -> Made:
         suffix=pl.concat_str(pl.lit("#d"), pl.col("turn").cast(pl.String)),
     )
     rows = children(frames.runs, decisions["run"], decisions["suffix"], decisions["ordinal"])
-    return Made(rows, _prefixes(turns, decisions, operation.context))
-
-
-def _prefixes(turns: pl.DataFrame, decisions: pl.DataFrame, context: plan.Context | None) -> pl.DataFrame:
-    """The turns of each decision's row: those up to it, of which only the last carries loss."""
-    rows = decisions.select("run", "until", made=pl.int_range(pl.len(), dtype=pl.UInt32))
-    shown = turns.join(rows, on="run", how="inner").filter(pl.col("at") <= pl.col("until"))
-    shown = shown.sort("made", "at").with_columns(
-        loss_weight=pl.when(pl.col("at") == pl.col("until")).then("loss_weight").otherwise(pl.lit(0.0, pl.Float32)),
-        run="made",
-        row="made",
-    )
-    if context is not None:
-        shown = in_context(shown, context)
-    return shown.drop("run", "at", "until", "made")
+    shown = prefixes(turns, decisions)
+    return Made(rows, shown if operation.context is None else in_context(shown, operation.context))
