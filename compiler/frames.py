@@ -85,7 +85,7 @@ class Frames:
         self.tokens: Tokens | None = tokens
         self._side = side
         self._turns = turns
-        self._toolsets = toolsets or {}
+        self.toolsets = toolsets or {}
         self._known = known or {}
         self._paths = paths
         self._memo: dict[tuple[Level, Core], pl.Series] = {}
@@ -110,7 +110,7 @@ class Frames:
     def tools(self) -> pl.DataFrame:
         """One row a tool shown: `run`, `position`, `name`, `description`."""
         runs = self.runs["toolset"].to_list()
-        listed = {key: _tools(self._toolsets[key]) for key in set(runs) if key is not None}
+        listed = {key: _tools(self.toolsets[key]) for key in set(runs) if key is not None}
         rows = [
             (run, position, name, description)
             for run, key in enumerate(runs)

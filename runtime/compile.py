@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from curatec.compiler import plan
 from curatec.compiler.core import Column, walk
+from curatec.compiler.verifiers import VERIFIERS
 from curatec.dsl.diagnostics import CuratecError, Diagnostic
 from curatec.runtime import expectations, manifest, sinks
 from curatec.runtime.cache import Cache
@@ -28,6 +29,7 @@ from curatec.runtime.report import card, page
 from curatec.runtime.request import Request, Watch, checked, chosen_plan, default_out
 from curatec.runtime.side import read_side
 from curatec.runtime.sinks.written import Written
+from curatec.runtime.steps.render import read_renderer
 
 __all__ = ["Compiled", "Request", "Watch", "checked", "chosen_plan", "compile_spec", "default_out"]
 RUN_COLUMNS = (
@@ -82,11 +84,14 @@ def compile_spec(request: Request, watch: Watch | None = None) -> Compiled:
     with told(), cache_for(request) as cache, staging(target) as stage:
         watch.phase("reading")
         side = read_side(whole, found.program.project, request.allowed)
+        renderer = read_renderer(whole, found.program.project, request.allowed)
         inputs = read_inputs(whole.corpora, found.program.project, request.allowed, cache, watch.reading)
         scratch, made = stage / "scratch", stage / "out"
         scratch.mkdir()
         made.mkdir()
-        executed = execute(whole, inputs, scratch, side=side, limit=request.limit, progress=watch.phase)
+        executed = execute(
+            whole, inputs, scratch, side=side, renderer=renderer, limit=request.limit, progress=watch.phase
+        )
         watch.phase("writing")
         written = {branch.name: sinks.write(executed, branch, made) for branch in whole.sinks}
         executed.ledger.settle()
@@ -159,6 +164,7 @@ def data_lints(executed: Executed, written: dict[str, Written], inputs: Sequence
         *_unknown_models(executed),
         *_rejects(inputs),
         *_empty(executed, written),
+        *_unjudged(executed, written),
         *_schemas(executed),
     ]
 
@@ -216,6 +222,20 @@ def _empty(executed: Executed, written: dict[str, Written]) -> Iterator[Diagnost
             yield _warning(
                 "C0618", f"sink `{name}` is empty", f"`curatec why OUT --sink {name}` says where its rows went"
             )
+
+
+def _unjudged(executed: Executed, written: dict[str, Written]) -> Iterator[Diagnostic]:
+    for branch in executed.plan.sinks:
+        if isinstance(branch.target, plan.Rl):
+            w, reasons = written[branch.name], {VERIFIERS[name].lacking for name, _ in branch.target.reward}
+            lost = {reason: n for reason, n in w.dropped.items() if reason in reasons}
+            if 5 * sum(lost.values()) >= w.entered > 0:
+                yield _warning(
+                    "C0637",
+                    f"{sum(lost.values())} of {w.entered} rows of `{branch.name}` lack what its reward reads"
+                    f" ({', '.join(f'{reason} {n}' for reason, n in lost.items())})",
+                    "name verifiers that these records can answer; `curatec explain C0637` says what each reads",
+                )
 
 
 def _schemas(executed: Executed) -> Iterator[Diagnostic]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -18,6 +18,9 @@ from curatec.runtime.inputs import Input
 from curatec.runtime.ledger import Ledger
 from curatec.runtime.state import State
 from curatec.runtime.steps.step import Place, run
+
+if TYPE_CHECKING:
+    from curatec.runtime.rendering import Renderer
 
 REGISTERED = registered.REGISTERED  # importing them is what makes `run` know them
 # After these a trajectory may say something else, or its tokens are counted by another measure.
@@ -53,11 +56,12 @@ def execute(
     scratch: Path,
     *,
     side: SideTables | None = None,
+    renderer: Renderer | None = None,
     limit: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Executed:
-    """Run a plan over parsed inputs. `side` holds its tables and sealed sets; `scratch` takes spilled turns; `limit`
-    keeps the lowest ids (semantics 32)."""
+    """Run a plan over parsed inputs. `side` holds its tables and sealed sets, `renderer` is what its `render` names;
+    `scratch` takes spilled turns; `limit` keeps the lowest ids (semantics 32)."""
     loaded = load(inputs, list(expressions(whole)), scratch)
     start = replace(_limited(loaded.state, limit), side=side)
     ledger = Ledger()
@@ -69,7 +73,7 @@ def execute(
             tell(step.label)
             rest = steps[i + 1 :]
             ahead = [*until_edit(rest), *(beyond if not any(edits_turns(s) for s in rest) else ())]
-            state = run(state, Place(step, first + i, name, ledger, scratch, loaded, tuple(ahead), partial))
+            state = run(state, Place(step, first + i, name, ledger, scratch, loaded, tuple(ahead), renderer, partial))
         return state
 
     after_shared = [core for branch in (*whole.stages, *whole.sinks) for core in until_edit(branch.steps)]

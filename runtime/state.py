@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -18,6 +19,9 @@ from curatec.compiler.core import Core, children, has_window
 from curatec.compiler.frames import DTYPES, Frames, SideTables, Tokens
 from curatec.compiler.json_path import JsonPath
 from curatec.compiler.passes import needs_turns
+
+if TYPE_CHECKING:
+    from curatec.runtime.rendering import Renderer
 
 # Parts stay in memory up to this size together: most corpora fit, and every sink reads them.
 _KEPT = 64 * 2**20  # bytes
@@ -58,7 +62,7 @@ class State:
     order: tuple[str, ...] = ()  # columns that `sort by` left, most significant first
     descending: tuple[bool, ...] = ()
     side: SideTables | None = None
-    tokens: Tokens | None = None  # whose are counted, after `render`
+    renderer: Renderer | None = None  # whose tokens are counted, after `render`
     # id → wide columns of the record that a step wrote anew, such as `gold_json`; the others are as read.
     rewritten: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -89,9 +93,16 @@ class State:
             toolsets=self.toolsets,
             known=self.known,
             paths=self.arg_paths,
-            tokens=self.tokens,
+            tokens=self._tokens(),
             side=self.side,
         )
+
+    def _tokens(self) -> Tokens | None:
+        if self.renderer is None:
+            return None
+        from curatec.runtime.conversation.tokens import RenderedTokens
+
+        return RenderedTokens(self.renderer)
 
     def measured(self, cores: Sequence[Core], ahead: Sequence[Core] = ()) -> State:
         """Has a column for all that `cores` read from turns. `ahead`: what later steps will ask for, measured in the

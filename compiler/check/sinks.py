@@ -12,8 +12,12 @@ from curatec.compiler.verifiers import VERIFIERS
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import did_you_mean
 
-FORMATS = ("trl", "openai")
-LATER_FORMATS = ("sharegpt", "llamafactory", "verl", "atif")
+# How rows are laid out, by sink: what `runtime/targets` can write.
+FORMATS: dict[str, tuple[str, ...]] = {
+    "sft": ("trl", "openai", "sharegpt", "llamafactory", "verl", "atif"),
+    "rl": ("trl", "openai"),
+    "preference": ("trl", "openai"),
+}
 SETTINGS: dict[str, tuple[type[ast.Statement], ...]] = {
     "sft": (ast.Loss, ast.Fit, ast.ReasoningShown, ast.ContextSetting, ast.Format),
     "rl": (ast.Prompt, ast.EnvironmentUse, ast.Reward, ast.Group, ast.Format),
@@ -62,10 +66,7 @@ class SinkChecker:
         setting = self.given.get("format")
         if not isinstance(setting, ast.Format):
             return "trl"
-        if setting.name.name in LATER_FORMATS:
-            self.steps.later(f"format `{setting.name}`", setting.name.span)
-        else:
-            self.steps.one_of("format", setting.name, FORMATS)
+        self.steps.one_of(f"format of `emit {self.sink.name}`", setting.name, FORMATS[self.sink.name.name])
         return setting.name.name
 
     # ---- sft ----

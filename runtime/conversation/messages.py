@@ -231,6 +231,21 @@ def without_reasoning(message: Message) -> Message:
     return message._replace(reasoning=None, content=content)
 
 
+def as_objects(message: Message) -> Message:
+    """A message of the openai form with arguments as objects, as chat templates want them."""
+    return message._replace(calls=tuple(call._replace(function=_as_object(call.function)) for call in message.calls))
+
+
+def _as_object(function: str) -> str:
+    said = orjson.loads(function)
+    try:
+        read = orjson.loads(said["arguments"])
+    except orjson.JSONDecodeError:
+        return function  # the template is shown the text
+    shown = orjson.Fragment(said["arguments"]) if isinstance(read, dict) else said["arguments"]
+    return orjson.dumps({"name": said["name"], "arguments": shown}).decode()
+
+
 def json_of(message: Message, form: Form, *, masked: bool = False) -> str:
     """The message as JSON text. `masked` gives an assistant message `"weight": 0`, which says that it is context."""
     shown: dict[str, Any] = {"role": message.role, "content": message.content}

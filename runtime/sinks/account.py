@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from curatec.runtime.ledger import Ledger
+from curatec.runtime.ledger import LINEAGE, Ledger
+
+OPERATOR = "window"  # of rows that a sink makes: parts of a run that is too long
 
 
 @dataclass
@@ -18,7 +20,8 @@ class Account:
     kept: list[str] = field(default_factory=list)
     dropped: dict[str, list[str]] = field(default_factory=dict)
     rejected: dict[str, list[str]] = field(default_factory=dict)
-    cut: dict[str, int] = field(default_factory=dict)  # id → messages left out behind the last one that is trained
+    edited: dict[tuple[str, str], int] = field(default_factory=dict)  # (id, reason) → messages that a row leaves out
+    made: list[tuple[str, str, int]] = field(default_factory=list)  # rows that a run was cut into: (row, run, number)
     rows: Counter[str] = field(default_factory=Counter)
     tokens: int = 0
     trained_tokens: int = 0
@@ -28,6 +31,13 @@ class Account:
 
     def reject(self, id_: str, reason: str) -> None:
         self.rejected.setdefault(reason, []).append(id_)
+
+    def edit(self, id_: str, reason: str, n: int) -> None:
+        self.edited[id_, reason] = self.edited.get((id_, reason), 0) + n
+
+    def make(self, row: str, run: str, number: int) -> None:
+        """A row made from a run, which it replaces with others of its kind."""
+        self.made.append((row, run, number))
 
     def keep(self, id_: str, split: str, tokens: int, trained: int) -> None:
         self.kept.append(id_)
@@ -42,10 +52,23 @@ class Account:
             ledger.add(_ids(ids), "dropped", sink=sink, reason=rule)
         for reason, ids in sorted(self.rejected.items()):
             ledger.add(_ids(ids), "rejected", sink=sink, reason=reason)
-        cut = {id_: n for id_, n in self.cut.items() if n}
-        ledger.add(
-            _ids(cut), "edited", sink=sink, reason="after_last_trained", n=pl.Series(cut.values(), dtype=pl.Int64)
-        )
+        for reason in sorted({reason for _, reason in self.edited}):
+            left = {id_: n for (id_, own), n in self.edited.items() if own == reason}
+            ledger.add(_ids(left), "edited", sink=sink, reason=reason, n=pl.Series(left.values(), dtype=pl.Int64))
+        runs = Counter(run for _, run, _ in self.made)
+        ledger.add(_ids(runs), "replaced", sink=sink, reason=OPERATOR, n=pl.Series(runs.values(), dtype=pl.Int64))
+        parents = _ids(run for _, run, _ in self.made)
+        ledger.add(_ids(row for row, _, _ in self.made), "created", sink=sink, reason=OPERATOR, key=parents)
+
+    @property
+    def replaced(self) -> int:
+        """Runs that rows were made from."""
+        return len({run for _, run, _ in self.made})
+
+    @property
+    def lineage(self) -> pl.DataFrame:
+        rows = [(row, run, OPERATOR, number) for row, run, number in self.made]
+        return pl.DataFrame(rows, schema=LINEAGE, orient="row")
 
     @property
     def sums(self) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:

@@ -18,8 +18,9 @@ _COMPRESSION = ("zstd", 3)
 class SplitFile:
     """One split: where a row group ends depends on its rows alone, so that bytes do not depend on how rows arrive."""
 
-    def __init__(self, folder: Path, stem: str, columns: tuple[Col, ...]) -> None:
+    def __init__(self, folder: Path, stem: str, columns: tuple[Col, ...], lines: tuple[Col, ...]) -> None:
         self._columns = columns
+        self._shown = lines
         self._rows: list[dict[str, Any]] = []
         self._held = 0
         self._lines: BinaryIO = (folder / f"{stem}.jsonl").open("wb")
@@ -30,7 +31,7 @@ class SplitFile:
         self.names = (f"{stem}.parquet", f"{stem}.jsonl")
 
     def add(self, row: dict[str, Any]) -> None:
-        self._held += self._lines.write(json_line(self._columns, row))
+        self._held += self._lines.write(json_line(self._shown, row))
         self._rows.append(row)
         if len(self._rows) == ROW_GROUP or self._held >= _GROUP_BYTES:
             self._flush()
@@ -48,16 +49,20 @@ class SplitFile:
 
 
 class Files:
-    """All splits of a sink. `train` (or what `always` names) is written even when empty, others if they have a row."""
+    """All splits of a sink. `train` (or what `always` names) is written even when empty, others if they have a row.
+    `lines` are the columns of JSON lines, where they are not all."""
 
-    def __init__(self, folder: Path, columns: tuple[Col, ...], always: str = "train") -> None:
+    def __init__(
+        self, folder: Path, columns: tuple[Col, ...], always: str = "train", lines: tuple[Col, ...] | None = None
+    ) -> None:
         self._folder = folder
         self._columns = columns
-        self._splits = {always: SplitFile(folder, always, columns)}
+        self._lines = columns if lines is None else lines
+        self._splits = {always: SplitFile(folder, always, columns, self._lines)}
 
     def add(self, stem: str, row: dict[str, Any]) -> None:
         if stem not in self._splits:
-            self._splits[stem] = SplitFile(self._folder, stem, self._columns)
+            self._splits[stem] = SplitFile(self._folder, stem, self._columns, self._lines)
         self._splits[stem].add(row)
 
     @property

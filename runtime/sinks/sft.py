@@ -1,40 +1,27 @@
-"""`emit sft`: conversations with the exact text that is trained.
-
-Weight of an assistant message: the source's weight × the spec's rule (`where` true 1, else 0; `weight E`, null 0) × 0
-for copied context and, unless `including edited`, for a turn that `set` altered. `only last` keeps the last message
-that would carry loss. A message whose text is all left out (`except reasoning`) weighs 0.
-
-A row ends with its last trained message: what stands behind it carries no loss and is context for none, and targets
-refuse a row that ends otherwise. How many messages that were is in the ledger (`edited`, `after_last_trained`).
-"""
+"""`emit sft`: conversations with the exact text that is trained. What becomes a row: `conversation/training.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
 from curatec.compiler import plan
-from curatec.compiler.frames import Frames
-from curatec.compiler.types import Level
 from curatec.dsl.diagnostics import CuratecError
-from curatec.runtime.conversation import messages as m
-from curatec.runtime.conversation.spans import Span, Trained, trained
+from curatec.runtime import targets
+from curatec.runtime.conversation.spans import Span
+from curatec.runtime.conversation.training import Lost, Trainable, trainable
 from curatec.runtime.sinks import sft_trainer, trainer
 from curatec.runtime.sinks.account import Account
-from curatec.runtime.sinks.buckets import Buckets
+from curatec.runtime.sinks.buckets import SIZE, Buckets
 from curatec.runtime.sinks.columns import COMMON, Col
 from curatec.runtime.sinks.files import Files
 from curatec.runtime.sinks.place import Place
 from curatec.runtime.sinks.written import Written
 
-COLUMNS = (
-    *COMMON,
-    Col("messages", "objects", "the conversation; an assistant message with `weight` 0 is context only"),
-    Col("tools", "objects", "schemas of the tools shown, null where none are known"),
-    Col("turns", "ints", "the turn of the source that each message is, as `curatec why --turn` counts"),
+TURNS = Col("turns", "ints", "the turn of the source that each message is, as `curatec why --turn` counts")
+MASK = (
     Col("weights", "floats", "loss weight of each message"),
     Col(
         "trained",
@@ -46,11 +33,20 @@ HALVES = (
     Col("prompt", "objects", "the messages before the trained one"),
     Col("completion", "objects", "the trained message"),
 )
+TOKENS = (
+    Col("input_ids", "ints", "the row as the chat template shows it, in tokens"),
+    Col("labels", "ints", "the id of each trained token, -100 elsewhere"),
+)
+CHATS = ("trl", "openai")  # their rows hold the messages as they are, so a mask can speak of them
 
 
-def columns(target: plan.Sft) -> tuple[Col, ...]:
-    """`only last` gives the halves as well: a trainer then knows the mask without any template."""
-    return (*COLUMNS, *HALVES) if target.loss.only_last else COLUMNS
+def columns(target: plan.Sft, *, rendered: bool = False) -> tuple[Col, ...]:
+    """`only last` gives the halves as well: a trainer then knows the mask without any template. `render` gives the
+    tokens, for a trainer that takes them as they are."""
+    own = targets.columns(targets.target(target.format), "sft")
+    mask = (TURNS, *MASK) if target.format in CHATS else (TURNS,)
+    halves = HALVES if target.loss.only_last and target.format in CHATS else ()
+    return (*COMMON, *own, *mask, *halves, *(TOKENS if rendered and target.format in CHATS else ()))
 
 
 @dataclass
@@ -59,9 +55,9 @@ class _Sink:
 
     place: Place
     target: plan.Sft
-    form: m.Form
-    tools: m.Tools
+    format: targets.Target
     buckets: Buckets
+    about: dict[str, dict[str, Any]]
     account: Account = field(default_factory=Account)
     masks: sft_trainer.Masks = field(default_factory=sft_trainer.Masks)
     fractional: list[tuple[int, str, int, float]] = field(default_factory=list)  # position, id, turn, weight
@@ -69,16 +65,18 @@ class _Sink:
 
 def write(place: Place, target: plan.Sft) -> Written:
     """Files, ledger rows and account of an sft sink."""
-    form: m.Form = "openai" if target.format == "openai" else "trl"
-    sink = _Sink(place, target, form, m.Tools(place.state.toolsets), Buckets(place.scratch))
-    for _, frames in place.state.batches():
-        _take(sink, frames)
+    format_, state = targets.target(target.format), place.state
+    sink = _Sink(place, target, format_, Buckets(place.scratch, SIZE * _WINDOWS), _about(state.rows))
+    for row in trainable(state, target, format_.form):
+        _take(sink, row)
     _refuse_fractional(sink)
-    shape = columns(target)
-    with Files(place.folder, shape) as files:
-        for _, row in sink.buckets:
-            files.add(row["split"], row)
-    settings = sft_trainer.settings(target, sink.masks, trainer.files(files.names), shape, in_order=place.sorted)
+    shape = columns(target, rendered=state.renderer is not None)
+    with Files(place.folder, shape, lines=_lines(format_, shape)) as files:
+        for _, record in sink.buckets:
+            files.add(record["split"], record)
+    settings = sft_trainer.settings(
+        target, sink.masks, trainer.files(files.names), shape, in_order=place.sorted, renderer=state.renderer
+    )
     names = (*files.names, trainer.write(place.folder, settings))
     account = sink.account
     account.close(place.ledger, place.name)
@@ -87,117 +85,82 @@ def write(place: Place, target: plan.Sft) -> Written:
         place.name,
         place.named(names),
         rows,
-        place.state.rows.height,
+        state.rows.height,
         dropped,
         rejected,
+        created=len(account.made),
+        replaced=account.replaced,
         tokens=account.tokens,
         trained_tokens=account.trained_tokens,
-        notes=sft_trainer.notes(sink.masks, target),
+        lineage=account.lineage,
+        notes=sft_trainer.notes(sink.masks, target, rendered=state.renderer is not None),
     )
 
 
-def _take(sink: _Sink, frames: Frames) -> None:
-    """The rows of one part."""
-    weights = turn_weights(frames, sink.target.loss)
-    runs = frames.runs.select("id", "origin", "source", "license", "task", "toolset").to_dicts()
-    for run, turns in zip(runs, m.by_run(m.turn_rows(frames.turns), len(runs)), strict=True):
-        _row(sink, run, m.messages_of(turns, sink.form), weights)
+def _about(rows: pl.DataFrame) -> dict[str, dict[str, Any]]:
+    """What a target may say of a run besides its conversation."""
+    shown = ("id", "source", "domain", "task", "task_id", "trial", "reward", "success", "outcome", "model", "agent")
+    return {row["id"]: row for row in rows.select(*shown, "license").iter_rows(named=True)}
 
 
-def turn_weights(frames: Frames, loss: plan.Loss) -> Sequence[float]:
-    """Loss weight of each turn of a batch, before `only last` and before what `except reasoning` leaves out."""
-    rules = [
-        frames.series(core, Level.TURN).fill_null(zero)
-        for core, zero in ((loss.where, False), (loss.weight, 0))
-        if core is not None
-    ]
-    weight = pl.col("loss_weight").cast(pl.Float64).fill_null(1.0)
-    never = (pl.col("role").cast(pl.String) != "assistant") | pl.col("copied_context").fill_null(False)
-    if not loss.including_edited:
-        never = never | pl.col("edited")
-    for rule in rules:
-        weight = weight * pl.lit(rule).cast(pl.Float64)
-    found: list[float] = frames.turns.select(weight=pl.when(never).then(0.0).otherwise(weight))["weight"].to_list()
-    return found
+def _lines(format_: targets.Target, shape: tuple[Col, ...]) -> tuple[Col, ...]:
+    """The columns of JSON lines: a format that allows no others has its own alone."""
+    return targets.columns(format_, "sft") if format_.strict else shape
 
 
-def _row(sink: _Sink, run: dict[str, Any], shown: list[m.Message], weights: Sequence[float]) -> None:
-    id_, target, account = run["id"], sink.target, sink.account
-    if not shown:
-        account.drop(id_, "no_turns")
+def _take(sink: _Sink, row: Trainable | Lost) -> None:
+    id_, account = row.run["id"], sink.account
+    for reason, n in row.edited.items():
+        account.edit(id_, reason, n)
+    if isinstance(row, Lost):
+        (account.reject if row.rejected else account.drop)(id_, row.reason)
         return
-    if target.reasoning == "strip":
-        shown = [m.without_reasoning(message) for message in shown]
-    marked = [trained(message, _weight(weights, message, id_), target.loss) for message in shown]
-    last = max((i for i, mark in enumerate(marked) if mark.weight), default=-1)
-    if last < 0:
-        account.drop(id_, "no_trained_text")
-        return
-    if target.loss.only_last:
-        marked = [mark if i == last else mark.masked() for i, mark in enumerate(marked)]
-    used, marked = shown[: last + 1], marked[: last + 1]
-    tools, fault = sink.tools(run["toolset"])
-    fault = m.fault_of(used, may_end_on_call=True) or fault
-    if fault is not None:
-        account.reject(id_, fault)
-        return
-    n_tokens = sum(message.tokens for message in used)
-    if target.fit_tokens is not None and n_tokens > target.fit_tokens:
-        account.drop(id_, "over_length")
-        return
+    example = id_
+    if row.window is not None:
+        example = f"{id_}#w{row.window}"
+        account.make(example, id_, row.window)
+    weights = [mark.weight for mark in row.marks]
     position = sink.place.positions[id_]
-    odd = next(
-        (
-            (message.turn, mark.weight)
-            for message, mark in zip(used, marked, strict=True)
-            if mark.weight not in (0.0, 1.0)
-        ),
-        None,
-    )
-    if odd is not None:
-        sink.fractional.append((position, id_, *odd))
-    account.cut[id_] = len(shown) - len(used)
-    sink.masks.reasoning |= any(message.reasoning for message in used)
-    sink.masks.see([mark for message, mark in zip(used, marked, strict=True) if message.role == "assistant"])
-    record = _record(sink, run, list(zip(used, marked, strict=True)), n_tokens)
-    sink.buckets.add(position, record | {"tools": tools})
+    odd = next(((m.turn, w) for m, w in zip(row.messages, weights, strict=True) if w not in (0.0, 1.0)), None)
+    if odd is not None and not sink.format.fractional:  # told when all are known: parts do not say which is first
+        sink.fractional.append((position, example, *odd))
+        return
+    about = {**sink.about[id_], "split": sink.place.splits[id_]}
+    said = targets.row(sink.format, "sft", row.messages, row.tools, weights, about)
+    if sink.format.name not in CHATS and any(mark.weight and not mark.whole for mark in row.marks):
+        said = "mask_not_expressible"  # only a mask over texts leaves out a part of a message
+    if isinstance(said, str):
+        account.reject(example, said)
+        return
+    account.keep(example, about["split"], row.n_tokens, row.n_trained)
+    sink.masks.see(row)
+    record = _record(row, example, about["split"]) | said
+    if sink.target.loss.only_last and "messages" in said:
+        record |= {"prompt": said["messages"][:-1], "completion": said["messages"][-1:]}
+    sink.buckets.add(position * _WINDOWS + (row.window or 0), record)
 
 
-def _weight(weights: Sequence[float], message: m.Message, id_: str) -> float:
-    weight = weights[message.at]
-    if weight < 0:
-        raise CuratecError.of(
-            "C0619",
-            f"a loss weight is negative: {weight:g} for turn {message.turn} of `{id_}`",
-            help="a weight is 0 or more: write `weight greatest(0, …)`",
-        )
-    return weight
+_WINDOWS = 1 << 20  # more than the rows that any run is cut into: they stand where their run would
 
 
-def _record(sink: _Sink, run: dict[str, Any], used: list[tuple[m.Message, Trained]], n_tokens: int) -> dict[str, Any]:
-    """The row without its tools."""
-    split = sink.place.splits[run["id"]]
-    n_trained = sum(mark.tokens for _, mark in used)
-    sink.account.keep(run["id"], split, n_tokens, n_trained)
-    texts = [
-        m.json_of(message, sink.form, masked=message.role == "assistant" and not mark.weight) for message, mark in used
-    ]
+def _record(row: Trainable, example: str, split: str) -> dict[str, Any]:
+    """The row without what its format says."""
+    run = row.run
     record = {
-        "example_id": run["id"],
+        "example_id": example,
         "parents": [run["origin"]],
         "source": run["source"],
         "license": run["license"],
         "task": run["task"],
         "split": split,
-        "n_tokens": n_tokens,
-        "n_trained": n_trained,
-        "messages": texts,
-        "turns": [message.turn for message, _ in used],
-        "weights": [mark.weight for _, mark in used],
-        "trained": [_span(i, span) for i, (_, mark) in enumerate(used) for span in mark.spans],
+        "n_tokens": row.n_tokens,
+        "n_trained": row.n_trained,
+        "turns": [message.turn for message in row.messages],
+        "weights": [mark.weight for mark in row.marks],
+        "trained": [_span(i, span) for i, mark in enumerate(row.marks) for span in mark.spans],
     }
-    if sink.target.loss.only_last:
-        record |= {"prompt": texts[:-1], "completion": texts[-1:]}
+    if row.rendered is not None:
+        record |= {"input_ids": row.rendered.input_ids, "labels": row.rendered.labels}
     return record
 
 

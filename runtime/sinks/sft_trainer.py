@@ -6,16 +6,20 @@ template with `{% generation %}`), and everything behind a prompt (columns `prom
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from curatec.compiler import plan
-from curatec.runtime.conversation.spans import Trained
+from curatec.runtime import targets
+from curatec.runtime.conversation.training import Trainable
 from curatec.runtime.sinks import trainer
 from curatec.runtime.sinks.columns import Col
 
-Mask = Literal["assistant", "completion", "messages", "spans"]
+if TYPE_CHECKING:
+    from curatec.runtime.rendering import Renderer
+
+Mask = Literal["assistant", "completion", "messages", "spans", "tokens"]
 
 
 @dataclass
@@ -26,12 +30,16 @@ class Masks:
     parts: bool = False  # somewhere only a part of a message is trained
     reasoning: bool = False  # some message shows reasoning
 
-    def see(self, marked: Sequence[Trained]) -> None:
-        """The assistant messages of one row."""
+    def see(self, row: Trainable) -> None:
+        """What one row adds."""
+        marked = [mark for message, mark in zip(row.messages, row.marks, strict=True) if message.role == "assistant"]
+        self.reasoning |= any(message.reasoning for message in row.messages)
         self.all_whole &= all(mark.weight and mark.whole for mark in marked)
         self.parts |= any(mark.weight and not mark.whole for mark in marked)
 
-    def kind(self, target: plan.Sft) -> Mask:
+    def kind(self, target: plan.Sft, *, rendered: bool) -> Mask:
+        if rendered and target.format == "trl":
+            return "tokens"
         if self.parts:
             return "spans"
         if target.loss.only_last:
@@ -53,6 +61,8 @@ made from `trained`, or `loss … only last` in the spec.""",
 Parts of messages are left out (such as reasoning). No TRL setting over `messages` says that, and these arguments
 would train those parts too. Exact ways: `input_ids` and `labels` made from `trained`, or `reasoning strip` in the
 spec, which shows no reasoning at all.""",
+    "tokens": """\
+`labels` has -100 for every token that is not trained: exact. TRL takes rows with `input_ids` as they are.""",
 }
 _ABOUT_OPENAI: dict[bool, str] = {
     False: 'Assistant messages with "weight": 0 are not trained, all others are.',
@@ -63,49 +73,66 @@ _REASONING = """
 Rows show reasoning: the template must show it in every turn (Qwen3's own leaves out that of earlier turns)."""
 _NO_FIT = "TRL cuts rows at 1024 tokens unless told."
 _FIT = "From `fit`, which counted estimated tokens: TRL cuts a row that has more by its tokenizer."
+_FIT_EXACT = "From `fit`, which counted the tokens of the row: nothing is cut."
+_ESTIMATE = "n_tokens and n_trained are UTF-8 bytes / 4: no tokenizer is named."
+_COUNTED = "Of the whole row as the template shows it, tools too; n_trained are those with a label."
+_TRAINERS = {"trl": "trl.SFTTrainer", "openai": "openai.fine_tuning", "verl": "verl.trainer.sft_trainer"}
 
 
 def settings(
-    target: plan.Sft, masks: Masks, files: trainer.Setting, columns: tuple[Col, ...], *, in_order: bool
+    target: plan.Sft,
+    masks: Masks,
+    files: trainer.Setting,
+    columns: tuple[Col, ...],
+    *,
+    in_order: bool,
+    renderer: Renderer | None = None,
 ) -> dict[str, trainer.Setting | Any]:
-    """The entries of trainer.yaml."""
-    mask = masks.kind(target)
-    exact = mask in ("assistant", "completion") or (target.format == "openai" and mask == "messages")
+    """The entries of trainer.yaml. `renderer` is the one that the rows were counted with."""
+    mask = masks.kind(target, rendered=renderer is not None)
+    exact = mask in ("assistant", "completion", "tokens") or (target.format != "trl" and mask == "messages")
     head: dict[str, trainer.Setting | Any] = {
-        "trainer": "openai.fine_tuning" if target.format == "openai" else "trl.SFTTrainer",
-        "format": target.format,
+        "trainer": _TRAINERS.get(target.format, target.format),
+        "format": trainer.Setting(target.format, _wrapped(targets.target(target.format).about)),
         "files": files,
         "mask": trainer.Setting(mask, _about(mask, target)),
-        "exact": trainer.Setting(exact, _EXACT + (_REASONING if masks.reasoning else "")),
-        "tokens": trainer.Setting("estimate", "n_tokens and n_trained are UTF-8 bytes / 4: no tokenizer is named."),
-        "template_digest": None,
+        "exact": trainer.Setting(exact, _EXACT + (_REASONING if masks.reasoning and mask != "tokens" else "")),
+        **trainer.tokens(renderer, _ESTIMATE, _COUNTED),
     }
-    args = {"args": _args(target, mask, in_order)} if target.format == "trl" else {}
+    args = {"args": _args(target, mask, in_order, counted=renderer is not None)} if target.format == "trl" else {}
     return {**head, **args, "columns": trainer.about(columns)}
 
 
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, 110))
+
+
 def _about(mask: Mask, target: plan.Sft) -> str:
-    return _ABOUT_OPENAI[mask == "spans"] if target.format == "openai" else _ABOUT[mask]
+    return _ABOUT[mask] if target.format == "trl" else _ABOUT_OPENAI[mask == "spans"]
 
 
-def _args(target: plan.Sft, mask: Mask, in_order: bool) -> dict[str, trainer.Setting | Any]:
-    by = {"assistant_only_loss": mask != "completion"} | (
-        {"completion_only_loss": True} if mask == "completion" else {}
-    )
+def _args(target: plan.Sft, mask: Mask, in_order: bool, *, counted: bool) -> dict[str, trainer.Setting | Any]:
+    by: dict[Mask, dict[str, bool]] = {
+        "tokens": {},
+        "completion": {"assistant_only_loss": False, "completion_only_loss": True},
+    }
+    fit = _NO_FIT if target.fit_tokens is None else _FIT_EXACT if counted else _FIT
     return {
-        "max_length": trainer.Setting(target.fit_tokens, _NO_FIT if target.fit_tokens is None else _FIT),
+        "max_length": trainer.Setting(target.fit_tokens, fit),
         "packing": trainer.Setting(False, "Packing loses assistant masks and the borders of rows."),
         "shuffle_dataset": False,
         **trainer.order(in_order),
-        **by,
+        **by.get(mask, {"assistant_only_loss": True}),
         "remove_unused_columns": True,
     }
 
 
-def notes(masks: Masks, target: plan.Sft) -> tuple[str, ...]:
+def notes(masks: Masks, target: plan.Sft, *, rendered: bool) -> tuple[str, ...]:
     """What a reader of the files must know, for the card."""
-    mask = masks.kind(target)
+    mask = masks.kind(target, rendered=rendered)
     known = ["Rows end with their last trained message."]
+    if mask == "tokens":
+        known.append("`input_ids` and `labels` are the rows as the chat template shows them; the mask is exact.")
     if mask == "spans" or (mask == "messages" and target.format == "trl"):
         known.append("The mask is exact in `trained`; `messages` alone do not carry it (see `trainer.yaml`).")
     return tuple(known)

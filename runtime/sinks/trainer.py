@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from curatec.runtime.sinks.columns import Col
+
+if TYPE_CHECKING:
+    from curatec.runtime.rendering import Renderer
 
 NAME = "trainer.yaml"
 
@@ -43,6 +46,18 @@ def write(folder: Path, settings: Mapping[str, Setting | Any]) -> str:
     """Writes the file; returns its name."""
     (folder / NAME).write_text(render(settings), encoding="utf-8")
     return NAME
+
+
+def tokens(renderer: Renderer | None, estimate: str, counted: str) -> dict[str, Setting | Any]:
+    """How tokens were counted, and by whose tokenizer and template."""
+    if renderer is None:
+        return {"tokens": Setting("estimate", estimate), "template_digest": None}
+    return {
+        "tokens": Setting("exact", counted),
+        "tokenizer": Setting(renderer.name, "As the spec names it."),
+        "tokenizer_digest": renderer.digest,
+        "template_digest": renderer.template_digest,
+    }
 
 
 def about(columns: tuple[Col, ...]) -> Setting:

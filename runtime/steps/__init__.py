@@ -3,6 +3,18 @@
 Every function is pure: a state and its place in, the next state out; what it did is in the ledger.
 """
 
-from curatec.runtime.steps import decompose, decontaminate, edits, filters, join, near, redact, split, view
+from curatec.runtime.steps import (
+    augment,
+    decompose,
+    decontaminate,
+    edits,
+    filters,
+    join,
+    near,
+    redact,
+    render,
+    split,
+    view,
+)
 
-REGISTERED = (decompose, decontaminate, edits, filters, join, near, redact, split, view)
+REGISTERED = (augment, decompose, decontaminate, edits, filters, join, near, redact, render, split, view)

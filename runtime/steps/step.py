@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import singledispatch
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -14,6 +15,9 @@ from curatec.dsl.diagnostics import CuratecError, Diagnostic
 from curatec.runtime.corpus import Loaded
 from curatec.runtime.ledger import Ledger, StepCount
 from curatec.runtime.state import State
+
+if TYPE_CHECKING:
+    from curatec.runtime.rendering import Renderer
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class Place:
     scratch: Path
     loaded: Loaded
     ahead: tuple[Core, ...] = ()
+    renderer: Renderer | None = None  # of the plan's `render`
     partial: bool = False  # only some runs are here: what the whole corpus must have, they may lack
 
     def drop(self, ids: pl.Series, **columns: object) -> None:

@@ -104,4 +104,4 @@ def _answer(step: dict[str, Any], message: m.Message) -> None:
     results.append({"source_call_id": message.call_id, "content": message.content or ""})
 
 
-ATIF = Target("atif", "trl", ABOUT, COLUMNS, write)
+ATIF = Target("atif", "trl", ABOUT, COLUMNS, write, strict=True)

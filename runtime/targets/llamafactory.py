@@ -63,4 +63,4 @@ def _message(message: m.Message, weight: float) -> dict[str, Any]:
     }
 
 
-LLAMAFACTORY = Target("llamafactory", "trl", ABOUT, COLUMNS, write, pair)
+LLAMAFACTORY = Target("llamafactory", "trl", ABOUT, COLUMNS, write, pair, fractional=True)

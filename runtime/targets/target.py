@@ -60,6 +60,8 @@ class Target:
     columns: dict[Sink, tuple[Col, ...]]
     write: Callable[[Sink, Conversation], Values | str]
     pair: Callable[[Pair], Values | str] | None = None
+    fractional: bool = False  # a loss weight may be any number from 0 on
+    strict: bool = False  # no other members are allowed beside the target's own
 
     @property
     def sinks(self) -> tuple[Sink, ...]:

@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 from curatec.compiler import plan
 from curatec.compiler.frames import Frames
 from curatec.dsl.diagnostics import CuratecError
-from curatec.runtime.sinks import sft
+from curatec.runtime.conversation.training import turn_weights
 
 from .conftest import TOOLS, Made, Make, calls, result, run, says, system, trained_texts, user
 
@@ -110,7 +110,7 @@ def test_copied_context_is_not_trained() -> None:
     schema |= {"copied_context": pl.Boolean, "edited": pl.Boolean}
     frame = pl.DataFrame(turns, schema=schema, orient="row").with_columns(row=pl.lit(0, dtype=pl.UInt32))
     frames = Frames(pl.DataFrame({"row": [0]}, schema={"row": pl.UInt32}), frame)
-    assert sft.turn_weights(frames, plan.Loss()) == [0.0, 1.0, 0.0]
+    assert turn_weights(frames, plan.Loss()).to_list() == [0.0, 1.0, 0.0]
 
 
 def test_an_edited_turn_is_context_unless_asked_for(made: Make) -> None:

@@ -1,0 +1,228 @@
+"""Trajectories → the rows that an sft sink trains: messages, weights, what is trained of each, how many tokens.
+
+Weight of an assistant message: the source's weight × the spec's rule (`where` true 1, else 0; `weight E`, null 0) × 0
+for copied context and, unless `including edited`, for a turn that a step altered. `only last` keeps the last message
+that would carry loss. A message whose text is all left out (`except reasoning`) weighs 0.
+
+A row ends with its last trained message: what stands behind it carries no loss and is context for none, and targets
+refuse a row that ends otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from curatec.compiler import plan
+from curatec.compiler.frames import Frames
+from curatec.compiler.types import Level
+from curatec.dsl.diagnostics import CuratecError
+from curatec.runtime.conversation import messages as m
+from curatec.runtime.conversation.context import in_context
+from curatec.runtime.conversation.fit import cut_oldest, windows
+from curatec.runtime.conversation.spans import Trained, trained
+from curatec.runtime.state import State
+
+if TYPE_CHECKING:
+    from curatec.runtime.rendering import Rendered
+
+RUN_COLUMNS = ("id", "origin", "source", "license", "task", "toolset")
+
+
+@dataclass(frozen=True, slots=True)
+class Trainable:
+    """One row. `edited` says what was left out of its run: reason → how many messages. `window`: its number among the
+    rows that its run was cut into, null where it is the whole row."""
+
+    run: dict[str, Any]
+    messages: tuple[m.Message, ...]
+    marks: tuple[Trained, ...]
+    tools: list[str] | None
+    n_tokens: int
+    n_trained: int
+    rendered: Rendered | None = None
+    edited: dict[str, int] = field(default_factory=dict)
+    window: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A run that gives no row. `rejected`: the target cannot say it; else a rule of the sink drops it."""
+
+    run: dict[str, Any]
+    reason: str
+    rejected: bool = False
+    edited: dict[str, int] = field(default_factory=dict)
+
+
+def trainable(state: State, target: plan.Sft, form: m.Form = "trl") -> Iterator[Trainable | Lost]:
+    """The rows of a state, run by run, in the order of its parts."""
+    maker = _Maker(state, target, form)
+    for _, frames in state.batches():
+        yield from maker.rows(frames)
+
+
+# ---- weights ----
+
+
+def turn_weights(frames: Frames, loss: plan.Loss) -> pl.Series:
+    """Loss weight of each turn of a batch, before `only last` and before what `except reasoning` leaves out."""
+    rules = [
+        frames.series(core, Level.TURN).fill_null(zero)
+        for core, zero in ((loss.where, False), (loss.weight, 0))
+        if core is not None
+    ]
+    weight = pl.col("loss_weight").cast(pl.Float64).fill_null(1.0)
+    never = (pl.col("role").cast(pl.String) != "assistant") | pl.col("copied_context").fill_null(False)
+    if not loss.including_edited:
+        never = never | pl.col("edited")
+    for rule in rules:
+        weight = weight * pl.lit(rule).cast(pl.Float64)
+    return frames.turns.select(weight=pl.when(never).then(0.0).otherwise(weight))["weight"]
+
+
+def _shown(frames: Frames, target: plan.Sft) -> tuple[pl.DataFrame, list[float]]:
+    """The turns that rows are made of, with the weight of each."""
+    turns = frames.turns.with_columns(weight=turn_weights(frames, target.loss))
+    if target.context is not None:
+        at = pl.int_range(pl.len())
+        last = at.filter(pl.col("weight") > 0).last().over("run")
+        turns = in_context(turns.filter((at <= last) | last.is_null()), target.context)
+    return turns.drop("weight"), turns["weight"].to_list()
+
+
+# ---- rows ----
+
+
+class _Maker:
+    def __init__(self, state: State, target: plan.Sft, form: m.Form) -> None:
+        self._state = state
+        self._target = target
+        self._form = form
+        self._tools = m.Tools(state.toolsets)
+
+    def rows(self, frames: Frames) -> Iterator[Trainable | Lost]:
+        """The rows of one part."""
+        turns, weights = _shown(frames, self._target)
+        runs = frames.runs.select(RUN_COLUMNS).to_dicts()
+        grouped = m.by_run(m.turn_rows(turns), len(runs))
+        drafts = [self._draft(run, own, weights) for run, own in zip(runs, grouped, strict=True)]
+        for draft in self._counted(drafts):
+            yield from self._fitted(draft) if isinstance(draft, Trainable) else (draft,)
+
+    def _draft(self, run: dict[str, Any], turns: list[dict[str, Any]], weights: Sequence[float]) -> Trainable | Lost:
+        """The row of a run before anything is counted."""
+        shown = m.messages_of(turns, self._form)
+        if not shown:
+            return Lost(run, "no_turns")
+        given = [_weight(weights, message, run["id"]) for message in shown]
+        shown, marks = self._marked(shown, given)
+        last = max((i for i, mark in enumerate(marks) if mark.weight), default=-1)
+        if last < 0:
+            return Lost(run, "no_trained_text")
+        if self._target.loss.only_last:
+            marks = [mark if i == last else mark.masked() for i, mark in enumerate(marks)]
+        tools, fault = self._tools(run["toolset"])
+        used = shown[: last + 1]
+        fault = m.fault_of(used, may_end_on_call=True) or fault
+        if fault is not None:
+            return Lost(run, fault, rejected=True)
+        behind = len(shown) - len(used)
+        edited = {"after_last_trained": behind} if behind else {}
+        return Trainable(run, tuple(used), tuple(marks[: last + 1]), tools, 0, 0, edited=edited)
+
+    def _marked(self, shown: list[m.Message], weights: list[float]) -> tuple[list[m.Message], list[Trained]]:
+        """The messages with the reasoning that is shown, and what is trained of each."""
+        loss = self._target.loss
+        if self._target.reasoning == "strip":
+            shown = [m.without_reasoning(message) for message in shown]
+        marks = [trained(message, weight, loss) for message, weight in zip(shown, weights, strict=True)]
+        if self._target.reasoning == "last":
+            last = max((i for i, mark in enumerate(marks) if mark.weight), default=len(shown))
+            shown = [m.without_reasoning(message) if i < last else message for i, message in enumerate(shown)]
+            marks = [trained(message, weight, loss) for message, weight in zip(shown, weights, strict=True)]
+        return shown, marks
+
+    # ---- tokens ----
+
+    def _counted(self, drafts: Sequence[Trainable | Lost]) -> Iterator[Trainable | Lost]:
+        """The drafts with their tokens, in order. Without `render` they are estimated, tool schemas apart."""
+        renderer = self._state.renderer
+        if renderer is None:
+            for draft in drafts:
+                yield _estimated(draft) if isinstance(draft, Trainable) else draft
+            return
+        found = iter(renderer.render_many(self._asked(d) for d in drafts if isinstance(d, Trainable)))
+        for draft in drafts:
+            yield self._rendered(draft, next(found)) if isinstance(draft, Trainable) else draft
+
+    def _asked(self, row: Trainable) -> Any:
+        from curatec.runtime.rendering import Row
+
+        shown = row.messages if self._form == "trl" else [m.as_objects(message) for message in row.messages]
+        return Row(shown, row.tools, row.marks, self._target.loss.except_reasoning)
+
+    def _rendered(self, draft: Trainable, found: Rendered | str) -> Trainable | Lost:
+        if isinstance(found, str):
+            return Lost(draft.run, str(found), rejected=True, edited=draft.edited)
+        return replace(draft, n_tokens=found.n_tokens, n_trained=found.n_trained, rendered=found)
+
+    # ---- length ----
+
+    def _fitted(self, row: Trainable) -> Iterator[Trainable | Lost]:
+        most = self._target.fit_tokens
+        if most is None or row.n_tokens <= most:
+            yield row
+            return
+
+        def part(positions: Sequence[int], start: int = 0) -> Trainable:
+            marks = tuple(row.marks[i] if i >= start else row.marks[i].masked() for i in positions)
+            return replace(row, messages=tuple(row.messages[i] for i in positions), marks=marks)
+
+        def fits(positions: Sequence[int]) -> bool:
+            made = next(self._counted([part(positions)]))
+            return isinstance(made, Trainable) and made.n_tokens <= most
+
+        match self._target.overflow:
+            case "cut":
+                yield self._cut(row, cut_oldest(row.messages, fits), part)
+            case "window":
+                found = windows(row.messages, [bool(mark.weight) for mark in row.marks], fits)
+                yield from self._windows(row, [part(*window) for window in found])
+            case _:
+                yield Lost(row.run, "over_length", edited=row.edited)
+
+    def _cut(self, row: Trainable, kept: list[int] | None, part: Any) -> Trainable | Lost:
+        if kept is None:
+            return Lost(row.run, "over_length", edited=row.edited)
+        edited = {**row.edited, "cut_to_fit": len(row.messages) - len(kept)}
+        return next(self._counted([replace(part(kept), edited=edited)]))
+
+    def _windows(self, row: Trainable, parts: list[Trainable]) -> Iterator[Trainable | Lost]:
+        made = [part for part in self._counted(parts) if isinstance(part, Trainable)]
+        if not made:
+            yield Lost(row.run, "over_length", edited=row.edited)
+        trained_now = sum(bool(mark.weight) for part in made for mark in part.marks)
+        too_long = sum(bool(mark.weight) for mark in row.marks) - trained_now
+        edited = {**row.edited, **({"over_length": too_long} if too_long else {})}
+        for number, part in enumerate(made):
+            yield replace(part, window=number, edited=edited if number == 0 else {})
+
+
+def _estimated(draft: Trainable) -> Trainable:
+    n_tokens = sum(message.tokens for message in draft.messages)
+    return replace(draft, n_tokens=n_tokens, n_trained=sum(mark.tokens for mark in draft.marks))
+
+
+def _weight(weights: Sequence[float], message: m.Message, id_: str) -> float:
+    weight = weights[message.at]
+    if weight < 0:
+        raise CuratecError.of(
+            "C0619",
+            f"a loss weight is negative: {weight:g} for turn {message.turn} of `{id_}`",
+            help="a weight is 0 or more: write `weight greatest(0, …)`",
+        )
+    return weight
