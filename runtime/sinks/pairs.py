@@ -1,25 +1,28 @@
 """Which runs make preference pairs, found on narrow data: one hash and one length a message, no text.
 
 A pair needs equal `within` keys (null is no key), the same split and tools, `chosen` true on one side and `rejected` on
-the other (a run on both sides never meets itself), and equal messages before its continuation. With `from first
-difference` the continuation starts at the first message that differs, which must be an assistant's on both sides;
-without, at the first assistant message after a user's. Where that message stands behind other assistant messages, the
-continuation starts with the first of them, so that a prompt always ends with a user's or a tool's message.
+the other, and equal messages before its continuation. With `from first difference` the continuation starts at the first
+message that differs, which must be an assistant's on both sides; without, at the first assistant message after a
+user's. Where that message stands behind other assistant messages, the continuation starts with the first of them, so
+that a prompt always ends with a user's or a tool's message.
 
-Call ids are not compared: they differ between any two runs. Everything else that is shown is.
+Rows of one origin never pair: a run that is on both sides with itself, decisions of one run, a run with its copies.
+Both continuations must say something or call a tool. A margin is taken between the decimals that two values are written
+as, so that 0.3 is 0.2 more than 0.1; without a value on both sides there is none.
+
+What is compared are `fingerprints`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, NamedTuple
 
-import orjson
-from xxhash import xxh3_64_intdigest
-
 from curatec.compiler import plan
-from curatec.runtime.conversation.messages import Message
+from curatec.runtime.conversation.messages import Form, Message
+from curatec.runtime.sinks.fingerprints import fingerprints
 
 # Why a run is in no pair, by how far its most promising partner came.
 STAGES = (
@@ -28,6 +31,7 @@ STAGES = (
     "tools_differ",
     "prompts_differ",
     "no_difference",
+    "no_text",
     "margin",
     "length_ratio",
     "over_max",
@@ -36,9 +40,10 @@ STAGES = (
 
 @dataclass(slots=True)
 class Side:
-    """What is known of a run. `score` is the margin's expression, `quota` the key of `max N per k` (null: no limit)."""
+    """What is known of a row. `score` is the margin's expression, `quota` the key of `max N per k` (null: no limit)."""
 
     id: str
+    origin: str  # id of the run that it comes from
     position: int
     group: tuple[Any, ...]
     split: str
@@ -50,12 +55,15 @@ class Side:
     hashes: list[int] = field(default_factory=list)
     roles: str = ""  # one letter a message: s, u, a, t
     lengths: list[int] = field(default_factory=list)  # code points of each message
+    last_said: int = -1  # the last message of the assistant with text or a call
 
-    def take(self, messages: Sequence[Message]) -> None:
-        """Fingerprints of the run's messages."""
-        self.hashes = _hashes(messages)
+    def take(self, messages: Sequence[Message], form: Form) -> None:
+        """What is compared of the row's messages."""
+        self.hashes = fingerprints(messages, form)
         self.roles = "".join(message.role[0] for message in messages)
         self.lengths = [message.length for message in messages]
+        speaks = (i for i, message in enumerate(messages) if message.role == "assistant" and _says(message))
+        self.last_said = max(speaks, default=-1)
 
 
 class Pair(NamedTuple):
@@ -66,22 +74,15 @@ class Pair(NamedTuple):
     start: int
 
 
-def _hashes(messages: Sequence[Message]) -> list[int]:
-    calls: dict[str | None, int] = {}
-    found: list[int] = []
-    for message in messages:
-        calls |= {call.id: len(calls) + k for k, call in enumerate(message.calls)}
-        answers = calls.get(message.call_id) if message.role == "tool" else None
-        said = [
-            message.role,
-            message.content,
-            message.reasoning,
-            [c.function for c in message.calls],
-            message.name,
-            answers,
-        ]
-        found.append(xxh3_64_intdigest(orjson.dumps(said)))
-    return found
+def _says(message: Message) -> bool:
+    return bool(message.calls or (message.content or "").strip())
+
+
+def margin(chosen: Side, rejected: Side) -> Decimal | None:
+    """How much more the chosen side scores, null where a side has no score."""
+    if chosen.score is None or rejected.score is None:
+        return None
+    return Decimal(repr(chosen.score)) - Decimal(repr(rejected.score))
 
 
 def find(sides: Iterable[Side], target: plan.Preference) -> tuple[list[Pair], dict[str, str]]:
@@ -105,13 +106,13 @@ def _grouped(sides: Iterable[Side], key: Callable[[Side], Any]) -> list[list[Sid
 
 
 def _partnered(sides: Sequence[Side]) -> list[Side]:
-    """Those that have somebody else on the other side."""
-    chosen, rejected = ([s.id for s in sides if s.chosen], [s.id for s in sides if s.rejected])
-    return [s for s in sides if (s.chosen and _other(rejected, s.id)) or (s.rejected and _other(chosen, s.id))]
+    """Those that have a row of another origin on the other side."""
+    chosen, rejected = ({s.origin for s in sides if s.chosen}, {s.origin for s in sides if s.rejected})
+    return [s for s in sides if (s.chosen and _other(rejected, s)) or (s.rejected and _other(chosen, s))]
 
 
-def _other(ids: Sequence[str], own: str) -> bool:
-    return len(ids) > 1 or (len(ids) == 1 and ids[0] != own)
+def _other(origins: set[str], side: Side) -> bool:
+    return len(origins) > (side.origin in origins)
 
 
 def _candidates(group: Sequence[Side], target: plan.Preference, reached: dict[str, int]) -> Iterator[Pair]:
@@ -123,7 +124,7 @@ def _candidates(group: Sequence[Side], target: plan.Preference, reached: dict[st
         parts = [_partnered(narrow) for part in parts for narrow in _grouped(part, key)]
     for part in parts:
         for chosen in (side for side in part if side.chosen):
-            for rejected in (side for side in part if side.rejected and side.id != chosen.id):
+            for rejected in (side for side in part if side.rejected and side.origin != chosen.origin):
                 stage, start = _judged(chosen, rejected, target)
                 _reach(reached, (chosen, rejected), stage)
                 if stage == len(STAGES) - 1:
@@ -148,7 +149,9 @@ def _judged(chosen: Side, rejected: Side, target: plan.Preference) -> tuple[int,
     start = _difference(chosen, rejected) if target.from_difference else _first_reply(chosen, rejected)
     if start is None:
         return STAGES.index("prompts_differ"), 0
-    if target.margin_at_least is not None and not _apart(chosen.score, rejected.score, target.margin_at_least):
+    if min(chosen.last_said, rejected.last_said) < start:
+        return STAGES.index("no_text"), 0
+    if target.margin_at_least is not None and not _apart(chosen, rejected, target.margin_at_least):
         return STAGES.index("margin"), 0
     if target.length_ratio is not None and not _alike(chosen, rejected, start, target.length_ratio):
         return STAGES.index("length_ratio"), 0
@@ -182,8 +185,9 @@ def first_reply(roles: str) -> int | None:
     )
 
 
-def _apart(chosen: float | None, rejected: float | None, least: float) -> bool:
-    return chosen is not None and rejected is not None and chosen - rejected >= least
+def _apart(chosen: Side, rejected: Side, least: float) -> bool:
+    apart = margin(chosen, rejected)
+    return apart is not None and apart >= Decimal(repr(least))
 
 
 def _alike(chosen: Side, rejected: Side, start: int, most: float) -> bool:
@@ -198,7 +202,7 @@ def _limited(candidates: Sequence[Pair], target: plan.Preference) -> list[Pair]:
         return list(candidates)
     taken: dict[tuple[Any, ...], int] = {}
     kept: list[Pair] = []
-    for pair in sorted(candidates, key=_preferred(target)):
+    for pair in sorted(candidates, key=_preferred):
         quota = pair.chosen.quota
         if quota is not None:
             taken[quota] = taken.get(quota, 0) + 1
@@ -208,10 +212,6 @@ def _limited(candidates: Sequence[Pair], target: plan.Preference) -> list[Pair]:
     return kept
 
 
-def _preferred(target: plan.Preference) -> Callable[[Pair], tuple[float, int, str, str]]:
-    def key(pair: Pair) -> tuple[float, int, str, str]:
-        given = target.margin is not None and pair.chosen.score is not None and pair.rejected.score is not None
-        margin = (pair.chosen.score or 0.0) - (pair.rejected.score or 0.0) if given else 0.0
-        return -margin, -pair.start, pair.chosen.id, pair.rejected.id
-
-    return key
+def _preferred(pair: Pair) -> tuple[Decimal, int, str, str]:
+    apart = margin(pair.chosen, pair.rejected) or Decimal(0)
+    return -apart, -pair.start, pair.chosen.id, pair.rejected.id

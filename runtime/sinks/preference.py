@@ -5,6 +5,8 @@ those), the second reads the texts of runs that are in a pair; halves of a pair 
 
 A continuation runs to its last assistant message. The prompt is the chosen run's; the rejected one's is equal but for
 ids of calls. `source` and `task` are those of the chosen run; a license is given where both are known.
+
+After `render`, a run that the template refuses is rejected before anything pairs, a pair whose prompt it refuses then.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from curatec.runtime.sinks.account import Account
 from curatec.runtime.sinks.buckets import Buckets
 from curatec.runtime.sinks.columns import COMMON, Col
 from curatec.runtime.sinks.files import Files
+from curatec.runtime.sinks.measure import Measure
 from curatec.runtime.sinks.place import Place
 from curatec.runtime.sinks.written import Written
 from curatec.runtime.state import State
@@ -34,31 +37,36 @@ COLUMNS = (
     Col("chosen", "objects", "the better continuation"),
     Col("rejected", "objects", "the worse continuation"),
     Col("tools", "objects", "schemas of the tools shown, null where none are known"),
+    Col("n_chosen", "int", "tokens of the prompt with the better continuation"),
+    Col("n_rejected", "int", "tokens of the prompt with the worse continuation"),
+    Col("margin", "float", "the value of `margin`, chosen less rejected; null where the spec has none"),
 )
 
 
 @dataclass
 class _Sink:
-    """One sink while it is written."""
+    """One sink while it is written. `longest` is the most tokens of a prompt with one of its continuations."""
 
     place: Place
     target: plan.Preference
     form: m.Form
     tools: m.Tools
+    measure: Measure
+    longest: int = 0
     account: Account = field(default_factory=Account)
 
 
 def write(place: Place, target: plan.Preference) -> Written:
     """Files, ledger rows and account of a preference sink."""
     form: m.Form = "openai" if target.format == "openai" else "trl"
-    sink = _Sink(place, target, form, m.Tools(place.state.toolsets))
+    sink = _Sink(place, target, form, m.Tools(place.state.toolsets), Measure(place.state.renderer, form))
     found, lost = pairs.find(_fingerprinted(sink, _sides(sink)), target)
     for id_, reason in lost.items():
         sink.account.drop(id_, reason)
     with Files(place.folder, COLUMNS) as files:
         for row in _rows(sink, found):
             files.add(row["split"], row)
-    names = (*files.names, trainer.write(place.folder, _settings(place, target, trainer.files(files.names))))
+    names = (*files.names, trainer.write(place.folder, _settings(sink, trainer.files(files.names))))
     return _written(sink, found, names)
 
 
@@ -73,7 +81,8 @@ def _sides(sink: _Sink) -> dict[str, pairs.Side]:
     state, values = place.state.values(cores)
     n = len(target.within)
     found: dict[str, pairs.Side] = {}
-    for id_, toolset, *row in zip(state.rows["id"], state.rows["toolset"], *(v.to_list() for v in values), strict=True):
+    about = state.rows.select("id", "origin", "toolset").iter_rows()
+    for (id_, origin, toolset), *row in zip(about, *(v.to_list() for v in values), strict=True):
         group, (chosen, rejected), rest = tuple(map(_key, row[:n])), row[n : n + 2], row[n + 2 :]
         score, quota = rest[0] if margins else None, tuple(map(_key, rest[len(margins) :]))
         if not (chosen or rejected):
@@ -82,7 +91,15 @@ def _sides(sink: _Sink) -> dict[str, pairs.Side]:
             account.drop(id_, "null_key")
         else:
             found[id_] = pairs.Side(
-                id_, place.positions[id_], group, place.splits[id_], toolset, bool(chosen), bool(rejected), score
+                id_,
+                origin,
+                place.positions[id_],
+                group,
+                place.splits[id_],
+                toolset,
+                bool(chosen),
+                bool(rejected),
+                score,
             )
             found[id_].quota = None if None in quota else quota
     return found
@@ -100,12 +117,20 @@ def _fingerprinted(sink: _Sink, sides: dict[str, pairs.Side]) -> Iterator[pairs.
         if not shown:
             sink.account.drop(id_, "no_turns")
             continue
-        fault = m.fault_of(shown, may_end_on_call=True) or sink.tools(run["toolset"])[1]
+        fault = m.fault_of(shown, may_end_on_call=True) or sink.tools(run["toolset"])[1] or _refused(sink, run, shown)
         if fault is not None:
             sink.account.reject(id_, fault)
             continue
-        sides[id_].take(shown)
+        sides[id_].take(shown, sink.form)
         yield sides[id_]
+
+
+def _refused(sink: _Sink, run: dict[str, Any], shown: list[m.Message]) -> str | None:
+    """Why the template shows no such conversation."""
+    if sink.place.state.renderer is None:
+        return None
+    told = sink.measure.conversation(shown, sink.tools(run["toolset"])[0])
+    return told if isinstance(told, str) else None
 
 
 def _conversations(
@@ -115,7 +140,7 @@ def _conversations(
     state: State = sink.place.state
     some = state.keep(state.rows["id"].is_in(pl.Series(list(ids), dtype=pl.String).implode()))
     for _, frames in some.batches():
-        runs = frames.runs.select("id", "source", "license", "task", "toolset").to_dicts()
+        runs = frames.runs.select("id", "origin", "source", "license", "task", "toolset").to_dicts()
         for run, turns in zip(runs, m.by_run(m.turn_rows(frames.turns), len(runs)), strict=True):
             shown = m.messages_of(turns, sink.form)
             last = max((i for i, message in enumerate(shown) if message.role == "assistant"), default=-1)
@@ -136,40 +161,51 @@ def _rows(sink: _Sink, found: Sequence[pairs.Pair]) -> Iterator[dict[str, Any]]:
         for position, start in places[run["id"]]:
             buckets.add(position, _half(sink, run, shown, start, is_chosen=position % 2 == 0))
     halves = iter(buckets)
-    for (_, chosen), (_, rejected) in zip(halves, halves, strict=True):
-        yield _row(sink, chosen, rejected)
+    for pair, (_, chosen), (_, rejected) in zip(found, halves, halves, strict=True):
+        row = _row(sink, pair, chosen, rejected)
+        if row is not None:
+            yield row
 
 
 def _half(sink: _Sink, run: dict[str, Any], shown: list[m.Message], start: int, *, is_chosen: bool) -> dict[str, Any]:
     """One side of a pair; the chosen one brings the prompt."""
-    prompt = shown[:start] if is_chosen else []
+    tools = sink.tools(run["toolset"])[0]
     return {
         **run,
-        "prompt": [m.json_of(message, sink.form) for message in prompt],
+        "prompt": [m.json_of(message, sink.form) for message in shown[:start]] if is_chosen else [],
         "continuation": [m.json_of(message, sink.form) for message in shown[start:]],
-        "prompt_tokens": sum(message.tokens for message in prompt),
-        "continuation_tokens": sum(message.tokens for message in shown[start:]),
+        "prompt_tokens": sink.measure.prompt(shown[:start], tools) if is_chosen else 0,
+        "tokens": sink.measure.conversation(shown, tools),
     }
 
 
-def _row(sink: _Sink, chosen: dict[str, Any], rejected: dict[str, Any]) -> dict[str, Any]:
+def _row(sink: _Sink, pair: pairs.Pair, chosen: dict[str, Any], rejected: dict[str, Any]) -> dict[str, Any] | None:
+    """The row of a pair; null where the template refuses its prompt."""
     id_, split = pair_id(chosen["id"], rejected["id"]), sink.place.splits[chosen["id"]]
-    n_trained = chosen["continuation_tokens"] + rejected["continuation_tokens"]
-    n_tokens = chosen["prompt_tokens"] + n_trained
-    sink.account.keep(id_, split, n_tokens, n_trained)
+    n_prompt, n_chosen, n_rejected = chosen["prompt_tokens"], chosen["tokens"], rejected["tokens"]
+    if isinstance(n_prompt, str):
+        sink.account.reject(id_, n_prompt)
+        return None
+    n_trained = n_chosen + n_rejected - 2 * n_prompt
+    sink.account.keep(id_, split, n_prompt + n_trained, n_trained)
+    sink.longest = max(sink.longest, n_chosen, n_rejected)
+    apart = pairs.margin(pair.chosen, pair.rejected)
     return {
         "example_id": id_,
-        "parents": [chosen["id"], rejected["id"]],
+        "parents": [chosen["origin"], rejected["origin"]],
         "source": chosen["source"],
         "license": _license(chosen["license"], rejected["license"]),
         "task": chosen["task"],
         "split": split,
-        "n_tokens": n_tokens,
+        "n_tokens": n_prompt + n_trained,
         "n_trained": n_trained,
         "prompt": chosen["prompt"],
         "chosen": chosen["continuation"],
         "rejected": rejected["continuation"],
         "tools": sink.tools(chosen["toolset"])[0],
+        "n_chosen": n_chosen,
+        "n_rejected": n_rejected,
+        "margin": None if apart is None else float(apart),
     }
 
 
@@ -225,22 +261,28 @@ def _written(sink: _Sink, found: Sequence[pairs.Pair], names: tuple[str, ...]) -
     )
 
 
-def _settings(place: Place, target: plan.Preference, files: trainer.Setting) -> dict[str, trainer.Setting | Any]:
+def _settings(sink: _Sink, files: trainer.Setting) -> dict[str, trainer.Setting | Any]:
+    renderer = sink.place.state.renderer
+    longest = f"TRL cuts rows at 1024 tokens unless told. The longest side with its prompt has {sink.longest:,}"
     return {
         "trainer": "trl.DPOTrainer",
-        "format": target.format,
+        "format": sink.target.format,
         "files": files,
         "mask": trainer.Setting(
             "continuation",
             "TRL scores all of `chosen` and `rejected`, results of tools and later user messages included;\n"
             "n_trained counts the same.",
         ),
-        "tokens": trainer.Setting("estimate", "n_tokens and n_trained are UTF-8 bytes / 4: no tokenizer is named."),
-        "template_digest": None,
+        **trainer.tokens(renderer, _ESTIMATE, _EXACT),
         "args": {
-            "max_length": trainer.Setting(None, "TRL cuts rows at 1024 tokens unless told."),
-            **trainer.order(place.sorted),
+            "max_length": trainer.Setting(None, longest + (" (estimate)." if renderer is None else ".")),
+            **trainer.order(sink.place.sorted),
             "remove_unused_columns": True,
         },
         "columns": trainer.about(COLUMNS),
     }
+
+
+_ESTIMATE = "Numbers of tokens are UTF-8 bytes / 4: no tokenizer is named."
+_EXACT = """\
+Counted in the text that the template writes, tools included. n_tokens is prompt, chosen and rejected, each once."""

@@ -24,6 +24,7 @@ from curatec.runtime.sinks.buckets import Buckets
 from curatec.runtime.sinks.columns import COMMON, Col
 from curatec.runtime.sinks.files import Files
 from curatec.runtime.sinks.fingerprints import prompt_digest
+from curatec.runtime.sinks.measure import Measure
 from curatec.runtime.sinks.place import Place
 from curatec.runtime.sinks.reward_inputs import reset_of, reward_inputs
 from curatec.runtime.sinks.written import Written
@@ -59,6 +60,7 @@ class _Sink:
     target: plan.Rl
     form: m.Form
     tools: m.Tools
+    measure: Measure
     account: Account = field(default_factory=Account)
     groups: Counter[str] = field(default_factory=Counter)
 
@@ -66,7 +68,7 @@ class _Sink:
 def write(place: Place, target: plan.Rl) -> Written:
     """Files, ledger rows and account of an rl sink."""
     form: m.Form = "openai" if target.format == "openai" else "trl"
-    sink = _Sink(place, target, form, m.Tools(place.state.toolsets))
+    sink = _Sink(place, target, form, m.Tools(place.state.toolsets), Measure(place.state.renderer, form))
     buckets, account = Buckets(place.scratch), sink.account
     for _, frames in place.state.batches():
         for record in _records(sink, frames):
@@ -110,8 +112,12 @@ def _records(sink: _Sink, frames: Frames) -> Iterator[dict[str, Any]]:
         if lacking is not None:
             sink.account.drop(run["id"], lacking)
             continue
+        n_tokens = sink.measure.prompt(prompt, schemas)
+        if isinstance(n_tokens, str):
+            sink.account.reject(run["id"], n_tokens)
+            continue
         yield {
-            **_record(sink, run, prompt),
+            **_record(sink, run, prompt, n_tokens),
             "tools": schemas,
             "reset": reset,
             "gold_calls": inputs.gold_calls,
@@ -126,9 +132,9 @@ def _unreadable(texts: Iterable[str]) -> str | None:
     return next((fault for text in texts if (fault := m.unreadable(text))), None)
 
 
-def _record(sink: _Sink, run: dict[str, Any], prompt: list[m.Message]) -> dict[str, Any]:
+def _record(sink: _Sink, run: dict[str, Any], prompt: list[m.Message], n_tokens: int) -> dict[str, Any]:
     """What the row says of its run and prompt."""
-    split, n_tokens = sink.place.splits[run["id"]], sum(message.tokens for message in prompt)
+    split = sink.place.splits[run["id"]]
     sink.account.keep(run["id"], split, n_tokens, 0)
     group = f"{run['task']}#{prompt_digest(prompt, run['toolset'], sink.form)}"
     sink.groups[group] += 1

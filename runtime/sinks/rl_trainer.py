@@ -22,7 +22,8 @@ How a rollout's environment learns its task: TRL calls `reset(**row)` of each ob
 with all columns by name: `def reset(self, reset, gold_calls, **row)`. A text that it returns is put behind the prompt.
 TRL shows a rollout the tools that the trainer is given (`tools`, or methods of the environment), not the column
 `tools`: give it callables with these names and schemas."""
-_TOKENS = "n_tokens is UTF-8 bytes / 4: no tokenizer is named."
+_ESTIMATE = "n_tokens is UTF-8 bytes / 4: no tokenizer is named."
+_EXACT = "n_tokens counts the prompt as the template writes it, with tools and with what asks for the model's turn."
 
 
 def settings(
@@ -38,8 +39,7 @@ def settings(
         "reward": trainer.Setting(dict(target.reward), _REWARD),
         "inputs": trainer.Setting(inputs, "Columns of which a verifier reads those that are there, the first first."),
         "environment": trainer.Setting({"reset": "reset"}, _RESET),
-        "tokens": trainer.Setting("estimate", _TOKENS),
-        "template_digest": None,
+        **trainer.tokens(place.state.renderer, _ESTIMATE, _EXACT),
         "args": {
             "num_generations": trainer.Setting(target.group or 8, "" if target.group else _NO_GROUP),
             "shuffle_dataset": trainer.Setting(not place.sorted, ordered),
