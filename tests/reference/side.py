@@ -93,9 +93,16 @@ def texts(row: Row) -> Iterator[tuple[str, bool]]:
                 yield turn[name], turn["role"] in ("user", "assistant")
         for call in turn["calls"]:
             if call["args_json"] is not None:
-                yield from ((text, False) for text in _strings(json.loads(call["args_json"], object_pairs_hook=list)))
+                yield from ((text, False) for text in _strings(_decoded(call["args_json"])))
             elif call["args_raw"] is not None:
                 yield call["args_raw"], False
+
+
+def _decoded(args_json: str) -> Any:
+    try:
+        return json.loads(args_json, object_pairs_hook=list)
+    except json.JSONDecodeError:
+        return None
 
 
 def _strings(value: Any) -> Iterator[str]:
