@@ -19,7 +19,11 @@ from curatec.runtime.rendering.shape import Header, Shape
 
 
 class Unclear(Exception):
-    """The regions of the row cannot be told apart for certain."""
+    """What is trained of the row cannot be told apart for certain."""
+
+    def __init__(self, reason: str = "template_unclear") -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)

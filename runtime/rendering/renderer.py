@@ -167,8 +167,8 @@ class _Layout:
             )
         except TemplateRaised as error:
             return Refusal("template_raises", str(error))
-        except Unclear:
-            return Refusal("template_unclear")
+        except Unclear as error:
+            return Refusal(error.reason)
         return Laid(text, places)
 
     def _tools(self, texts: tuple[str, ...]) -> list[Any] | Refusal:
@@ -208,7 +208,10 @@ def _seen(
         seen = find(template(marked.messages, tools, marks=marked.generation), marked)
         if seen.text == text:
             return marked, seen
-    raise Unclear
+    whole = all(
+        leaf.thought or any(form in text for form in forms(leaf)) for leaf in mark(messages, lambda _: True).leaves
+    )
+    raise Unclear("template_unclear" if whole else "template_rewrites_text")
 
 
 def _fault(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +39,25 @@ class Style:
         return folder
 
 
-def tokenizer(style: Style, size: int = 700) -> Any:
-    """Byte-level BPE. Its post-processor adds special tokens and trims offsets, which must change nothing."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+@cache
+def _words(size: int) -> str:
+    """A byte-level BPE without special tokens, as JSON."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    made.train_from_iterator(
-        corpus(), trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False)
-    )
+    trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False)
+    made.train_from_iterator(corpus(), trainer)
+    return made.to_str()
+
+
+def tokenizer(style: Style, size: int = 700) -> Any:
+    """Its post-processor adds special tokens and trims offsets, which must change nothing."""
+    from tokenizers import AddedToken, Tokenizer, processors
+
+    made = Tokenizer.from_str(_words(size))
     made.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in style.special])
     made.add_tokens([AddedToken(tag, special=False, normalized=False) for tag in style.tags])
     first = style.special[0]
