@@ -128,10 +128,10 @@ def _parquet(path: Path) -> Iterator[pa.RecordBatch]:
 
 
 def _arrow(path: Path, *, stream: bool) -> Iterator[pa.RecordBatch]:
-    """Batches of an Arrow stream or file: pages of the file are read as they are needed."""
+    """Batches of an Arrow stream or file. Not memory-mapped: a file that is cut meanwhile would end the process."""
     import pyarrow as pa
 
-    with pa.memory_map(str(path)) as source:
+    with pa.OSFile(str(path), "rb") as source:
         if stream:
             with pa.ipc.open_stream(source) as reader:
                 yield from reader

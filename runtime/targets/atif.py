@@ -26,7 +26,8 @@ ABOUT = (
 COLUMNS: dict[Sink, tuple[Col, ...]] = {
     "sft": (
         Col("schema_version", "text", "version of the format"),
-        Col("session_id", "text", "id of the run"),
+        Col("session_id", "text", "id of the session, else of the run"),
+        Col("trajectory_id", "text", "id of the run"),
         Col("agent", "json", "name, version and model of the agent, and the tools shown"),
         Col("steps", "objects", "the conversation"),
         Col("extra", "json", "verdict and task of the run"),
@@ -55,7 +56,8 @@ def write(sink: Sink, row: Conversation) -> Values | str:
     extra = {name: about[name] for name in _EXTRA if about.get(name) is not None}
     return {
         "schema_version": SCHEMA,
-        "session_id": about.get("id"),
+        "session_id": about.get("session_id") or about.get("id"),
+        "trajectory_id": about.get("id"),
         "agent": orjson.dumps(agent).decode(),
         "steps": [orjson.dumps(step).decode() for step in steps],
         "extra": orjson.dumps(extra).decode() if extra else None,

@@ -77,6 +77,17 @@ def _plain(messages: list[dict[str, Any]]) -> list[Any]:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_rows_of_a_compile_come_back(finished: Place, tmp_path: Path, ending: str) -> None:
+    finished("convert", f"out/sft/train.{ending}", "--to", "trl", "-o", tmp_path / "x.jsonl", "-q")
+    made = rows(finished.root / "out" / "sft" / "train.jsonl")
+    back = rows(tmp_path / "x.jsonl")
+    assert any(m.get("weight") == 0 for row in made for m in row["messages"])
+    assert [row["messages"] for row in back] == [row["messages"] for row in made]
+    assert [row["id"] for row in back] == [row["example_id"] for row in made]
+    assert [f"{row['domain']}/{row['task_id']}" for row in back] == [row["task"] for row in made]
+
+
 def test_to_stdout(here: Place) -> None:
     ran = here("convert", "runs/a.jsonl", "--to", "trl", "-o", "-")
     assert [json.loads(line)["id"] for line in ran.out.splitlines()] == ["a0", "a1", "a2", "a3"]

@@ -97,6 +97,7 @@ def test_atif_puts_results_into_the_step_of_their_calls() -> None:
     assert made == {
         "schema_version": "ATIF-v1.7",
         "session_id": "e",
+        "trajectory_id": "e",
         "agent": {"name": "unknown", "version": "unknown", "model_name": "m", "tool_definitions": [json.loads(TOOL)]},
         "steps": [
             {"step_id": 1, "source": "system", "message": "s"},
