@@ -11,10 +11,11 @@ from curatec.runtime.steps import (
     filters,
     join,
     near,
+    quotas,
     redact,
     render,
     split,
     view,
 )
 
-REGISTERED = (augment, decompose, decontaminate, edits, filters, join, near, redact, render, split, view)
+REGISTERED = (augment, decompose, decontaminate, edits, filters, join, near, quotas, redact, render, split, view)

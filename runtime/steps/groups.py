@@ -46,3 +46,13 @@ def shown(keys: Sequence[pl.Series], where: pl.Series) -> pl.Series:
         for name in frame.columns
     ]
     return frame.select(key=pl.concat_str(parts, separator=" · ", ignore_nulls=True))["key"]
+
+
+def in_order(ids: pl.Series, order: Sequence[pl.Series], descending: Sequence[bool]) -> list[int]:
+    """Positions of rows by an order: nulls last both ways, then by id."""
+    ordered = pl.DataFrame(
+        {"id": ids, "at": pl.int_range(len(ids), eager=True), **{f"o{i}": o for i, o in enumerate(order)}}
+    )
+    keys = [*(f"o{i}" for i in range(len(order))), "id"]
+    found: list[int] = ordered.sort(keys, descending=[*descending, False], nulls_last=True)["at"].to_list()
+    return found
