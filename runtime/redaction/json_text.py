@@ -12,6 +12,7 @@ import orjson
 _TOKEN = re.compile(
     r'(?P<string>"[^"\\]*(?:\\.[^"\\]*)*")(?P<colon>\s*:)?|(?P<number>-?\d[\d.eE+-]*)|(?P<open>[\[{])|(?P<close>[\]}])'
 )
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 # A text and the member whose value it is → the new text.
 Edit = Callable[[str, str | None], str]
 
@@ -19,7 +20,7 @@ Edit = Callable[[str, str | None], str]
 def rewritten(text: str, edit: Edit, *, keys: bool, member: str | None = None) -> str:
     """The text with every text in it edited: itself, or if it is a JSON object or list, its strings, and its numbers
     as they are written. `keys`: whether names of members are texts as well. A string that is JSON itself is treated as
-    such. A number that is edited becomes a string."""
+    such. A number that is edited becomes a string, unless the new text is a number as well."""
     if not _is_container(text):
         return edit(text, member)
     out: list[str] = []
@@ -32,14 +33,14 @@ def rewritten(text: str, edit: Edit, *, keys: bool, member: str | None = None) -
         elif token["close"]:
             name = within.pop()
         elif token["colon"] is not None:
-            name = json.loads(token["string"])
+            name = _decoded(token["string"])
             if keys:
                 new = edit(name, None)
                 if new != name:
                     out += [text[done : token.start()], _encoded(new, token["string"])]
                     done = token.end("string")
         elif token["string"]:
-            old = json.loads(token["string"])
+            old = _decoded(token["string"])
             new = rewritten(old, edit, keys=keys, member=name)
             if new != old:
                 out += [text[done : token.start()], _encoded(new, token["string"])]
@@ -47,9 +48,14 @@ def rewritten(text: str, edit: Edit, *, keys: bool, member: str | None = None) -
         else:
             new = edit(token["number"], name)
             if new != token["number"]:
-                out += [text[done : token.start()], json.dumps(new)]
+                out += [text[done : token.start()], new if _NUMBER.fullmatch(new) else json.dumps(new)]
                 done = token.end()
     return "".join((*out, text[done:]))
+
+
+def _decoded(string: str) -> str:
+    decoded: str = json.loads(string) if "\\" in string else string[1:-1]
+    return decoded
 
 
 def _encoded(new: str, old: str) -> str:

@@ -56,8 +56,12 @@ def _addresses() -> Recogniser:
 
 _WALLET = re.compile(r"\b(?:[13][a-km-zA-HJ-NP-Z1-9]{25,34}|bc1[a-z0-9]{11,71}|0x[0-9a-fA-F]{40})\b", re.ASCII)
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}\b", re.ASCII)
-# 14 to 19 digits, alone or in groups.
-_CARD = re.compile(r"(?<![\w.,#-])[2-6](?:[ -]?\d){13,18}(?![\w-])(?!\.\d)", re.ASCII)
+# Alone, or in the groups that cards have.
+_CARD = re.compile(
+    r"(?<![\w.,#-])(?:[2-6]\d{13,18}|[2-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}(?:\1\d{3})?|3\d{3}([ -])\d{6}\2\d{4,5})"
+    r"(?![\w-])(?!\.\d)",
+    re.ASCII,
+)
 # As numbers of the large issuers begin.
 _ISSUERS = re.compile(
     r"4\d{15}|4\d{18}|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01]|720)\d{12,13}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}"
@@ -151,11 +155,17 @@ def _national() -> Recogniser:
 
 # ---- telephones ----
 
-_MAYBE_PHONE = re.compile(r"\+\d|\d[\d ().\-/]{5,}\d")
-_NORTH_AMERICA = re.compile(r"(?:\+?1[ .-]?)?(?:\(\d{3}\) ?|\d{3}[.-])\d{3}[ .-]\d{4}(?:,? ?(?:ext\.?|x) ?\d{1,6})?")
-_PHONE_WORD = re.compile(
-    r"(?<![^\W_])(?:(?:tele|cell)?phone|mobile|tel|cell|fax|sms|whatsapp)"
-    r"(?:[ _-]?(?:number|no))?\W{0,4}(?:is)?\W{0,4}$",
+_NORTH_AMERICA = re.compile(
+    r"(?:\+?1[ .-]?)?(?:\(\d{3}\) ?|\d{3}[.-])\d{3}[ .-]\d{4}(?:,? ?(?:ext\.?|x) ?\d{1,6})?", re.ASCII
+)
+_SAYS_PHONE = (
+    r"(?<![A-Za-z0-9])(?:(?:tele|cell)?phone|mobile|tel|cell|fax|sms|whatsapp)"
+    r"(?:[ _-]?(?:number|no))?\W{0,4}(?:is)?\W{0,4}"
+)
+_PHONE_WORD = re.compile(rf"{_SAYS_PHONE}$", re.ASCII | re.IGNORECASE)
+# The library looks at every group of digits and takes its time: it is asked about places that may hold a number.
+_LIKELY = re.compile(
+    rf"\+[ (]{{0,2}}\d|(?<!\d)(?:\(\d{{3}}\) ?|\d{{3}}[.-])\d{{3}}[ .-]\d{{4}}(?!\d)|{_SAYS_PHONE}\d{{3}}",
     re.ASCII | re.IGNORECASE,
 )
 
@@ -164,25 +174,47 @@ def _phones() -> Recogniser:
     import phonenumbers as pn
 
     def find(text: str, member: str | None) -> Iterator[Finding]:
-        if not _MAYBE_PHONE.search(text):
-            return
-        for match in pn.PhoneNumberMatcher(text, "US", leniency=pn.Leniency.POSSIBLE):
-            number, written = match.number, match.raw_string
-            if written[0] in "([" and not re.search(r"[)\]]", written):  # the bracket closes after the number
-                written = written[1:]
-            start = match.end - len(written)
-            before = text[max(0, start - 30) : start]
-            if written.isdigit():  # an id looks the same: something must say that it is a telephone
-                good = len(written) >= 10 and bool(_PHONE_WORD.search(before or member or ""))
-            elif _NORTH_AMERICA.fullmatch(written):  # made-up ones are valid in no region, and look the same
-                good = True
-            else:
-                good = written.startswith("+") and pn.is_valid_number(number)
-            if good and not before.endswith(("#", "-", ".")):
-                same = pn.format_number(number, pn.PhoneNumberFormat.E164)
-                yield Finding(start, match.end, FAMILY, "phone", same)
+        for offset, near in _likely(text, member):
+            for match in pn.PhoneNumberMatcher(near, "US", pn.Leniency.POSSIBLE, max_tries=len(near)):
+                number, written = match.number, match.raw_string
+                if written[0] in "([" and not re.search(r"[)\]]", written):  # the bracket closes after the number
+                    written = written[1:]
+                start = match.end - len(written)
+                before = near[max(0, start - 30) : start]
+                if written.isdigit():  # an id looks the same: something must say that it is a telephone
+                    good = len(written) >= 10 and bool(_PHONE_WORD.search(before or member or ""))
+                elif _NORTH_AMERICA.fullmatch(written):  # made-up ones are valid in no region, and look the same
+                    good = True
+                else:
+                    good = written.startswith("+") and pn.is_valid_number(number)
+                if good and not before.endswith(("#", "-", ".")):
+                    same = pn.format_number(number, pn.PhoneNumberFormat.E164)
+                    yield Finding(offset + start, offset + match.end, FAMILY, "phone", same)
 
     return find
+
+
+_SPACE = re.compile(r"\s")
+_AROUND = 40  # code points: more than a number and the words that tell it
+
+
+def _likely(text: str, member: str | None) -> Iterator[tuple[int, str]]:
+    """Pieces that may hold a telephone number, and where they begin. No word is cut."""
+    if member is not None and text.isdigit():
+        yield 0, text
+        return
+    start = end = 0
+    for match in _LIKELY.finditer(text):
+        if match.start() > end:
+            if end:
+                yield start, text[start:end]
+            start = max(end, match.start() - _AROUND)
+            while start > end and not text[start - 1].isspace():
+                start -= 1
+        space = _SPACE.search(text, match.end() + _AROUND)
+        end = space.start() if space else len(text)
+    if end:
+        yield start, text[start:end]
 
 
 # ---- networks ----

@@ -56,6 +56,7 @@ SECRETS = {
 IN_PLACE = {
     "secrets.basic_auth": (("https://ann:" + "pw-17@" + "db.example.com/x", "pw-17"),),
     "secrets.bearer_token": (("Authorization: Bearer " + _TAIL, _TAIL),),
+    "secrets.npm_token": (("//registry.example.com/:_auth" + "Token=" + _TAIL, _TAIL),),
     "secrets.password": (
         ("DB_PASSWORD=" + "s3cr3t-Pa55", "s3cr3t-Pa55"),
         ('{"api_key": ' + f'"{_TAIL}"' + "}", _TAIL),
@@ -77,7 +78,7 @@ HARMLESS = (
     "std::string, Foo::Bar, 12:30:45, 2001:db8::1, ::1, actions/checkout@v3, git@github.com:x/y.git, pkg@1.2.3",
     "@decorator, icon at 2x, a@b, f(x)[0], x@y.",
     "password: required, password = os.environ['PW'], token=None, PWD=/home/u1/x, secret: ${SECRET_1}, pwd: <pw123456>",
-    "4111111111111112 has a wrong check digit, 4111 1111 1111 too few; 3.14159265358979323846",
+    "4111111111111112 has a wrong check digit, 4111 1111 1111 too few; 3025058 0000383; 3.14159265358979323846",
     "zip 94105-1234, 12345 67890, 1,234,567.89, 2024/05/15 15:00, rows 1-2-3, 000-00-0000, 666-12-3456",
     "BEGIN PRIVATE KEY",
 )

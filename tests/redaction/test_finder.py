@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from curatec.runtime.redaction import Finder
 from tests.redaction.samples import HARMLESS, IN_PLACE, PII, SECRETS
+from tests.semantics.tools import quick
 
 KNOWN = [(name, value) for name, values in (PII | SECRETS).items() for value in values]
 
@@ -70,3 +73,23 @@ def test_a_key_that_is_cut_goes_as_far_as_it_goes(finder: Finder) -> None:
 
 def test_placeholders_are_never_found(finder: Finder) -> None:
     assert found(finder, "password: [PASSWORD_1] [EMAIL_22] https://ann:[BASIC_AUTH_1]@example.com/x") == []
+
+
+def test_a_long_text_is_read_to_its_end(finder: Finder) -> None:
+    rows = " ".join(f"{i:07d} {i * 7919 % 10**7:07d}" for i in range(35_000))  # the library gives up after 65,535
+    assert found(finder, f"{rows} (650) 555-0123") == [("pii.phone", "(650) 555-0123")]
+
+
+_PIECES = st.sampled_from(
+    [value for _, value in KNOWN]
+    + list('@:/.-+([ 0159aZ="\\\n')
+    + ["é", "中", "\ud800", "pwd=", "aws", "://", "eyJ", "[A_1]"]
+)
+
+
+@quick(4)
+@given(st.lists(_PIECES | st.text(max_size=5), max_size=12).map("".join))
+def test_findings_of_any_text_are_in_order_and_apart(text: str) -> None:
+    made = Finder(("pii", "secrets")).find(text)
+    ends = [0, *(one.end for one in made)]
+    assert all(end <= one.start < one.end <= len(text) for end, one in zip(ends, made, strict=False))

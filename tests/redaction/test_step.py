@@ -140,6 +140,7 @@ def test_parts_of_a_message(made: Make) -> None:
 # ---- a reward's inputs ----
 
 _RL = "emit rl { reward state_match }"
+_GOLD = [{"name": "find", "arguments": {"email": "ann@example.com", "n": 7}}]
 
 
 def test_gold_and_meta_do_not_leak(made: Make) -> None:
@@ -147,7 +148,7 @@ def test_gold_and_meta_do_not_leak(made: Make) -> None:
         "1",
         user("I am ann@example.com."),
         says("Hi."),
-        gold=[{"name": "find", "arguments": {"email": "ann@example.com", "n": 7}}],
+        gold=_GOLD,
         note={"by": "ann@example.com", "to": "bob@example.com"},
     )
     [plain] = made([record], _RL, name="plain").rows("rl")
@@ -163,13 +164,13 @@ def test_gold_and_meta_do_not_leak(made: Make) -> None:
 
 
 def test_a_narrower_scope_leaves_the_record(made: Make) -> None:
-    record = run("1", user("I am ann@example.com."), says("Hi."), note="ann@example.com")
+    record = run("1", user("I am ann@example.com."), says("Hi."), gold=_GOLD, note="ann@example.com")
     [row] = made([record], _spec("content", more=_RL)).rows("rl")
     assert "ann@example.com" in row["meta"]
 
 
 def test_a_sink_of_its_own_redacts_for_itself(made: Make) -> None:
-    record = run("1", user("I am ann@example.com."), says("Hi."), note="ann@example.com")
+    record = run("1", user("I am ann@example.com."), says("Hi."), gold=_GOLD, note="ann@example.com")
     done = made([record], f"emit rl {{ mask: redact pii in all reward state_match }} {_SFT}")
     assert "@" not in orjson.dumps(done.rows("rl")).decode()
     assert done.rows("sft")[0]["messages"][0]["content"] == "I am ann@example.com."
@@ -190,6 +191,7 @@ def test_no_sink_leaks(made: Make) -> None:
             user("And?"),
             says(f"Hi, ann@example.com, {i}."),
             success=i % 2 == 0,
+            gold=_GOLD,
             note="ann@example.com",
         )
         for i in range(4)
