@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import textwrap
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -13,7 +13,7 @@ import pytest
 
 from curatec.dsl.diagnostics import CuratecError
 from curatec.runtime.redaction import Finder
-from tests.sinks.conftest import Made, Make, Record, calls, result, run, says, system, trained_texts, user
+from tests.sinks.conftest import Made, Make, Record, calls, result, run, says, system, trained_texts, user, write_jsonl
 
 pytestmark = pytest.mark.usefixtures("parts")
 _SFT = "emit sft { format openai loss on assistant }"
@@ -224,26 +224,21 @@ def test_a_library_that_fails_is_named(made: Make, monkeypatch: pytest.MonkeyPat
     assert "example.com" not in told.message
 
 
-def test_without_the_extra_the_message_says_how_to_get_it() -> None:
-    program = textwrap.dedent(
-        """
-        import sys
-        sys.modules["phonenumbers"] = None
-        from curatec.dsl.diagnostics import CuratecError
-        from curatec.compiler import plan
-        from curatec.runtime.steps import redact
-        from curatec.runtime.steps.step import Place
-        step = plan.Step(plan.Redact(("pii",), "all"), "mask", None)
-        try:
-            redact._finder(step.operation, Place(step, 0, None, None, None, None))
-        except CuratecError as error:
-            print(error.diagnostics[0].code, error.diagnostics[0].message, *error.diagnostics[0].help)
-        """
+def test_without_the_extra_the_message_says_how_to_get_it(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "runs.jsonl", [_conversation()])
+    spec = f'curate 1\nsource runs {{ path "runs.jsonl" }}\nstrategy s {{\n  from runs\n  {_spec("all")}\n}}\n'
+    (tmp_path / "spec.curate").write_text(spec)
+    program = (
+        "import sys; sys.modules['phonenumbers'] = None; from curatec.runtime.cli import main;"
+        "sys.argv = 'curatec compile spec.curate -o out --no-cache'.split(); main()"
     )
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert said == (
-        "C0502 `redact` needs a library that is not installed: phonenumbers install it: pip install 'curatec[redact]'\n"
-    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "error[C0502]: `redact` needs a library that is not installed: phonenumbers" in done.stderr
+    assert "help: install it: pip install 'curatec[redact]'" in done.stderr
+    assert "spec.curate:5" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_libraries_are_loaded_only_when_asked() -> None:
