@@ -110,7 +110,7 @@ def convert(corpus: Corpus, target: Target, out: Path, stream: BinaryIO | None =
         if not found.rows:
             raise _nothing(found)
         if stream is not None:
-            rows.write(_Lines(stream), ".jsonl")
+            rows.write(stream, ".jsonl")
         else:
             _write_file(rows, out, scratch / "made")
     return found
@@ -137,7 +137,7 @@ def _scratch(out: Path | None) -> Iterator[Path]:
 
 def _write_file(rows: _Rows, out: Path, made: Path) -> None:
     with made.open("wb") as file:
-        rows.write(_Lines(file), out.suffix.lower())
+        rows.write(file, out.suffix.lower())
         file.flush()
         os.fsync(file.fileno())
     try:
@@ -197,11 +197,12 @@ class _Rows:
         beside = (c for c in FACTS[self.target.name] if c.name in self.known)
         return (*beside, *self.target.columns["sft"])
 
-    def write(self, lines: _Lines, ending: str) -> None:
+    def write(self, stream: BinaryIO, ending: str) -> None:
         """All rows in their order."""
         rows = (row for _, row in self.buckets)
+        lines = _Lines(stream, frozenset(c.name for c in FACTS[self.target.name]))
         if ending == ".parquet":
-            _write_parquet(lines.stream, self.columns, rows)
+            _write_parquet(stream, self.columns, rows)
         elif ending == ".json":
             lines.array(self.columns, rows)
         else:
@@ -217,23 +218,23 @@ _WEIGHT = (
 
 @dataclass(frozen=True)
 class _Lines:
-    """Rows as JSON; a member that a row lacks is left out."""
+    """Rows as JSON. A target's own members are always there; a fact that a run lacks is left out."""
 
     stream: BinaryIO
+    beside: frozenset[str]
 
     def lines(self, columns: tuple[Col, ...], rows: Iterator[dict[str, Any]]) -> None:
         for row in rows:
-            self.stream.write(_line(columns, row))
+            self.stream.write(self._line(columns, row))
 
     def array(self, columns: tuple[Col, ...], rows: Iterator[dict[str, Any]]) -> None:
         for number, row in enumerate(rows):
             self.stream.write(b",\n" if number else b"[\n")
-            self.stream.write(_line(columns, row).rstrip(b"\n"))
+            self.stream.write(self._line(columns, row).rstrip(b"\n"))
         self.stream.write(b"\n]\n")
 
-
-def _line(columns: tuple[Col, ...], row: dict[str, Any]) -> bytes:
-    return json_line(tuple(c for c in columns if row.get(c.name) is not None), row)
+    def _line(self, columns: tuple[Col, ...], row: dict[str, Any]) -> bytes:
+        return json_line(tuple(c for c in columns if c.name not in self.beside or row[c.name] is not None), row)
 
 
 def _write_parquet(stream: BinaryIO, columns: tuple[Col, ...], rows: Iterator[dict[str, Any]]) -> None:

@@ -24,7 +24,9 @@ ABOUT = (
     "texts. Blank text beside calls is left out. Reasoning stands before the text or call as `<think>…</think>`, "
     "without the line breaks around it. What comes behind the last assistant message is left out. Ids of calls are "
     "lost: results follow in the order of the calls. Tools are bare function schemas, as JSON text. Refused: text "
-    "beside calls, roles that do not alternate, an assistant message that is not trained."
+    "beside calls, roles that do not alternate, an assistant message that is not trained. An entry of LLaMA-Factory's "
+    "`dataset_info.json` says `formatting: sharegpt` and `columns: {messages: conversations, system: system, tools: "
+    "tools}`."
 )
 _SYSTEM = Col("system", "text", "the system text, null where there is none")
 _TOOLS = Col("tools", "text", "schemas of the tools shown, a JSON list as text; null where none are known")

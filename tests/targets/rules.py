@@ -35,7 +35,7 @@ def sharegpt(row: dict[str, Any]) -> None:
             for call in found if isinstance(found, list) else [found]:
                 _call(call)
     assert len(row["conversations"]) % 2 == 0
-    assert isinstance(row.get("system", ""), str)
+    assert isinstance(row["system"], str | None)
     _tools(row.get("tools"))
     for tool in json.loads(row.get("tools") or "[]"):
         assert "name" in tool or tool.get("type") != "function"
