@@ -20,7 +20,9 @@ class Conversation:
     """What one row shows. `tools` are JSON texts of schemas; `weights` has a loss weight for each message.
 
     `about` is what else is known of the row; a target takes what it has a place for: `id source task domain task_id
-    split gold meta reward success outcome model agent session_id index`, all optional.
+    split gold meta reward success outcome model agent session_id index`, for rl also `reset gold_calls gold_answers
+    state_digest` and `reward` as a list of verifiers; all optional. `gold meta reset` and entries of `gold_calls` are
+    JSON texts.
     """
 
     messages: Sequence[m.Message]

@@ -18,7 +18,7 @@ from curatec.runtime.targets.target import Conversation, Function, Sink, Target,
 
 ABOUT = (
     "rl: `data_source` is the domain, else the source; `ability` is `agent`; `ground_truth` is the gold of the run as "
-    "text, empty where there is none; `extra_info` holds what else is known, the tools shown among it. "
+    "text, empty where there is none; `extra_info` holds what else a reward reads, and the tools shown. "
     "sft: `trainable` is false for an assistant message that is context only (a version of verl that does not know it "
     "would train it); `enable_thinking` says whether reasoning is shown. Messages are nested columns, so that members "
     "a message lacks are null, and arguments of calls are JSON text: the chat template must take both. `tools` is JSON "
@@ -39,7 +39,8 @@ COLUMNS: dict[Sink, tuple[Col, ...]] = {
         Col("extra_info", "json", "what else a reward or a tool needs"),
     ),
 }
-_EXTRA = ("index", "split", "id", "task", "task_id", "domain")
+_EXTRA = ("index", "split", "id", "task", "task_id", "domain", "gold_answers", "state_digest", "reward")
+_EXTRA_JSON = ("reset", "meta")  # JSON texts
 
 
 def write(sink: Sink, row: Conversation) -> Values | str:
@@ -80,10 +81,10 @@ def _prompt(row: Conversation) -> Values:
     about = row.about
     gold = about.get("gold")
     extra = {name: about[name] for name in _EXTRA if about.get(name) is not None}
-    if row.tools:
-        extra["tools"] = [orjson.Fragment(tool) for tool in row.tools]
-    if about.get("meta"):
-        extra["meta"] = orjson.Fragment(about["meta"])
+    extra |= {name: orjson.Fragment(about[name]) for name in _EXTRA_JSON if about.get(name)}
+    for name, texts in (("gold_calls", about.get("gold_calls")), ("tools", row.tools)):
+        if texts:
+            extra[name] = [orjson.Fragment(text) for text in texts]
     return {
         "data_source": about.get("domain") or about.get("source") or "unknown",
         "prompt": [m.json_of(message, "trl") for message in row.messages],

@@ -134,16 +134,21 @@ def test_verl_masks_and_writes_arguments_as_text() -> None:
 
 
 def test_verl_gives_rewards_their_inputs() -> None:
-    made = row(
-        "verl", USER, sink="rl", domain="shop", source="runs", gold='{"a":1}', meta='{"k":[1]}', index=3, split="train"
-    )
+    about = {
+        "domain": "shop", "source": "runs", "gold": '{"a":1}', "meta": '{"k":[1]}', "split": "train", "reset": '{"s":0}',
+        "gold_calls": ['{"name":"look","arguments":{}}'], "reward": [{"name": "call_format", "weight": 1.0}],
+    }  # fmt: skip
+    made = row("verl", USER, sink="rl", **about)
     assert made == {
         "data_source": "shop",
         "prompt": [{"role": "user", "content": "go"}],
         "ability": "agent",
         "reward_model": {"style": "rule", "ground_truth": '{"a":1}'},
-        "extra_info": {"index": 3, "split": "train", "domain": "shop", "tools": [json.loads(TOOL)], "meta": {"k": [1]}},
-    }
+        "extra_info": {
+            "split": "train", "domain": "shop", "tools": [json.loads(TOOL)], "meta": {"k": [1]}, "reset": {"s": 0},
+            "gold_calls": [{"name": "look", "arguments": {}}], "reward": [{"name": "call_format", "weight": 1.0}],
+        },
+    }  # fmt: skip
     verl_prompt(made)
     assert row("verl", USER, sink="rl", source="runs")["reward_model"]["ground_truth"] == ""
 
