@@ -184,7 +184,7 @@ def _null_predicates(executed: Executed) -> Iterator[Diagnostic]:
                 "C0615",
                 f"`{count.label}` has no answer for {count.predicate_null} of {count.entered} runs ({share:.0f} %)",
                 "a null condition keeps nothing and drops nothing: say what is meant with `is null` or `coalesce`",
-                step=by_label[count.sink, count.label],
+                step=by_label.get((count.sink, count.label)),
             )
 
 

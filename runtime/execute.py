@@ -76,13 +76,29 @@ def execute(
             state = run(state, Place(step, first + i, name, ledger, scratch, loaded, tuple(ahead), renderer, partial))
         return state
 
+    def clean(state: State, branch: plan.Branch) -> State:
+        """What later steps made or changed is held against each sealed set again."""
+        passed = list(enumerate(whole.shared))
+        for own in whole.lineage(branch):
+            passed += enumerate(own.steps, firsts[own.name])
+        for at, (position, step) in enumerate(passed):
+            later = (s for _, s in passed[at + 1 :])
+            if isinstance(step.operation, plan.Decontaminate) and any(map(edits_turns, later)):
+                again = replace(step, label=f"{step.label}_again")
+                place = Place(again, position, branch.name, ledger, scratch, loaded, (), renderer, partial, again=True)
+                state = run(state, place)
+        return state
+
     after_shared = [core for branch in (*whole.stages, *whole.sinks) for core in until_edit(branch.steps)]
     shared = run_all(start, whole.shared, 0, None, after_shared)
     ends: dict[str, State] = {}
     position = len(whole.shared)
+    firsts: dict[str, int] = {}
     for branch in (*whole.stages, *whole.sinks):
         base = ends[branch.base] if branch.base is not None else shared
-        ends[branch.name] = run_all(base, branch.steps, position, branch.name, [])
+        firsts[branch.name] = position
+        end = run_all(base, branch.steps, position, branch.name, [])
+        ends[branch.name] = clean(end, branch) if branch.target is not None else end
         position += len(branch.steps)
     return Executed(whole, loaded, start, shared, ends, ledger)
 

@@ -54,6 +54,7 @@ class StepCount:
     failed: int = 0  # rows that could not be made
     because: str | None = None
     see: tuple[str, ...] = ()
+    again: bool = False  # a sink repeats a step on what others made or changed since
 
 
 @dataclass

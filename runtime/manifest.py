@@ -138,9 +138,14 @@ def side(whole: plan.Plan, given: Side) -> dict[str, dict[str, Any]]:
 def steps(executed: Executed) -> list[dict[str, Any]]:
     """What each step did; its digest says what it is, so that `plan` can tell a changed one from a renamed one."""
     digests = {(branch, step.label): plan.digest(step.operation) for branch, step in executed.plan.steps()}
-    return [
-        _drop_none(asdict(count) | {"digest": digests[count.sink, count.label]}) for count in executed.ledger.counts
-    ]
+    found = []
+    for count in executed.ledger.counts:
+        told = _drop_none(asdict(count))
+        if not told.pop("again"):
+            found.append(told | {"digest": digests[count.sink, count.label]})
+        else:  # no step of the spec
+            found.append(told | {"again": True})
+    return found
 
 
 def branches(whole: plan.Plan) -> list[dict[str, Any]]:
@@ -174,6 +179,7 @@ def _sink(written: Written) -> dict[str, Any]:
         "rejected": written.rejected,
         "tokens": written.tokens,
         "trained_tokens": written.trained_tokens,
+        "exact": written.exact,
         "files": list(written.files),
         "notes": list(written.notes),
     }

@@ -138,7 +138,7 @@ def _steps(whole: plan.Plan, output: Output | None, dirty: bool) -> Iterator[Cha
     for branch in (None, *whole.stages, *whole.sinks):
         name = branch.name if branch is not None else None
         moved = dirty if branch is None else touched.get(branch.base, touched[None])
-        old = [s for s in output.steps if s.get("sink") == name] if output is not None else []
+        old = [s for s in output.steps if s.get("sink") == name and "again" not in s] if output is not None else []
         steps = whole.shared if branch is None else branch.steps
         for i, step in enumerate(steps):
             change = _step(name, step, i, old, moved)
@@ -187,7 +187,7 @@ def _gone(whole: plan.Plan, output: Output, branches: set[str | None]) -> list[s
     """Labels of steps that the last run had and the plan has not, a renamed one apart."""
     now = [(branch, plan.digest(step.operation)) for branch, step in whole.steps()]
     labels = {(branch, step.label) for branch, step in whole.steps()}
-    old = [s for s in output.steps if s.get("sink") in branches]
+    old = [s for s in output.steps if s.get("sink") in branches and "again" not in s]
     return [
         s["label"] for s in old if (s.get("sink"), s["digest"]) not in now and (s.get("sink"), s["label"]) not in labels
     ]

@@ -50,12 +50,18 @@ def steps_table(steps: Sequence[Mapping[str, Any]], only: str | None = None) -> 
 def _notes(step: Mapping[str, Any]) -> Iterator[str]:
     if step.get("edited"):
         yield f"{count(step['edited'])} edited"
+    if step.get("replaced"):
+        yield f"{count(step['replaced'])} replaced"
     if step.get("created"):
         yield f"{count(step['created'])} created"
+    if step.get("failed"):
+        yield f"{count(step['failed'])} could not be made"
     if step.get("predicate_null"):
         yield f"{count(step['predicate_null'])} without an answer"
     if step.get("null_key"):
         yield f"{count(step['null_key'])} without a key"
+    if step.get("unmatched"):
+        yield f"{count(step['unmatched'])} without a row"
     if step.get("because"):
         yield str(step["because"])
 
@@ -63,7 +69,10 @@ def _notes(step: Mapping[str, Any]) -> Iterator[str]:
 def sinks_table(sinks: Mapping[str, Any]) -> str:
     """One line a sink; below it what its own rules took out."""
     rows = [_sink_row(name, sink) for name, sink in sinks.items()]
-    head, *lines = table(("sink", "rows", "tokens ~", "trained ~", "dropped"), rows, right=(2, 3, 4)).split("\n")
+    about = " ~" if any(not sink["exact"] for sink in sinks.values()) else ""  # an estimate
+    head, *lines = table(("sink", "rows", f"tokens{about}", f"trained{about}", "dropped"), rows, right=(2, 3, 4)).split(
+        "\n"
+    )
     told = [head]
     for line, sink in zip(lines, sinks.values(), strict=True):
         lost = [f"{rule} {count(n)}" for part in ("dropped", "rejected") for rule, n in sink[part].items() if n]

@@ -38,7 +38,8 @@ def command(
     ID is the beginning of a run's id, an example id, the record's own id, or FILE:LINE of a record that could not be
     read. Without it: the steps with their counts, or with --label the runs that one of them took out.
 
-    JSON: {"runs": [{"id", "facts", "sinks": [{"sink", "outcome", "by", "reason", "steps", "examples", "notes"}]}]},
+    JSON: {"runs": [{"id", "facts", "sinks": [{"sink", "outcome", "by", "reason", "steps", "examples", "notes"}],
+    "parent", "operator"}]} (the last two for a row that a step made),
     with --turn {"turns": [...]}, with --label {"labels": [...]}, of a rejected record {"reject": {...}}, without any
     {"steps", "sinks"}; always "diagnostics".
     """

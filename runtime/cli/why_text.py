@@ -46,7 +46,7 @@ def accounts(found: Found, told: Sequence[Account]) -> Iterator[str]:
 
 def account(told: Account) -> Iterator[str]:
     """The run, then the shared steps once, then each sink with its own steps."""
-    yield f"run {told.id}"
+    yield f"run {told.id}" if told.parent is None else f"row {told.id}, made from {told.parent} by {told.operator}"
     yield wrapped(_facts(told.facts))
     shared = [fate for fate in told.sinks[0].steps if fate.branch is None] if told.sinks else []
     if shared:
@@ -121,7 +121,8 @@ def labels(found: Sequence[Label]) -> Iterator[str]:
         if one.because:
             yield wrapped(f"because {one.because}")
         rows = [
-            (r["traj_id"][:12], str(r.get("task") or "-"), str(r.get("outcome") or "-"), _about(r)) for r in one.sample
+            (_short(r["traj_id"]), str(r.get("task") or "-"), str(r.get("outcome") or "-"), _about(r))
+            for r in one.sample
         ]
         if rows:
             yield ""
@@ -130,9 +131,19 @@ def labels(found: Sequence[Label]) -> Iterator[str]:
             yield f"  and {one.count - len(one.sample):,} more"
 
 
+def _short(id_: str) -> str:
+    """The beginning of a run's id; of a row that a step made, also what tells it from the others."""
+    run, mark, suffix = id_.partition("#")
+    return run[:12] + mark + suffix
+
+
 def _about(row: Mapping[str, Any]) -> str:
     if row["survivor"]:
-        return f"{row['survivor'][:12]} stands for it"
+        return f"{_short(row['survivor'])} stands for it"
+    if row["action"] == "created":
+        return f"made from {_short(row['key'])}"
+    if row["action"] == "rejected":
+        return f"not made: {row['reason']}" if row["n"] else str(row["reason"])
     if row["predicate_null"]:
         return "no answer (null)"
     return str(row["key"] or "")

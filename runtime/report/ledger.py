@@ -76,7 +76,7 @@ def branches(executed: Executed, written: Mapping[str, Written], summary: Mappin
     steps = {(branch, step.label): step for branch, step in executed.plan.steps()}
     lines: dict[str | None, list[Line]] = {}
     for count in executed.ledger.counts:
-        step = steps[count.sink, count.label]
+        step = steps.get((count.sink, count.label))  # none: a sink repeats one of the spec
         own = tuple((action, found[key]) for action in ACTIONS if (key := (count.sink, count.label, action)) in found)
         lines.setdefault(count.sink, []).append(Line(count, _unit(step), _reads(step), own))
     made = [Branch(None, None, executed.start.rows.height, tuple(lines.get(None, ())))]
@@ -103,12 +103,12 @@ def branches(executed: Executed, written: Mapping[str, Written], summary: Mappin
     return made
 
 
-def _unit(step: plan.Step) -> str:
-    return "tool schemas" if isinstance(step.operation, plan.ToolsFilter) else "turns"
+def _unit(step: plan.Step | None) -> str:
+    return "tool schemas" if step is not None and isinstance(step.operation, plan.ToolsFilter) else "turns"
 
 
-def _reads(step: plan.Step) -> tuple[str, ...]:
-    if not isinstance(step.operation, plan.Filter):
+def _reads(step: plan.Step | None) -> tuple[str, ...]:
+    if step is None or not isinstance(step.operation, plan.Filter):
         return ()
     return tuple(sorted(columns(step.operation.where, Level.TRAJECTORY)))
 

@@ -92,6 +92,7 @@ def write(place: Place, target: plan.Sft) -> Written:
         replaced=account.replaced,
         tokens=account.tokens,
         trained_tokens=account.trained_tokens,
+        exact=state.renderer is not None,
         lineage=account.lineage,
         notes=sft_trainer.notes(sink.masks, target, rendered=state.renderer is not None),
     )

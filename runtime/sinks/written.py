@@ -23,6 +23,7 @@ class Written:
     replaced: int = 0
     tokens: int = 0
     trained_tokens: int = 0
+    exact: bool = False  # tokens are a tokenizer's own, not estimated
     lineage: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LINEAGE))
     notes: tuple[str, ...] = ()  # for the card: what a reader of the files must know
 

@@ -93,7 +93,7 @@ def _room(operation: plan.Mix, available: Mapping[str, int], place: Place) -> di
     if most >= operation.to:
         return _quotas(wanted, operation.to)
     short = min(wanted, key=lambda name: available[name] / wanted[name])
-    need = _quotas(shares, operation.to)[short]
+    need = _quotas(wanted, operation.to)[short]
     raise place.fail(
         "C0632",
         f"source `{short}` has {available[short]:,} {what}, and {need:,} of {operation.to:,} are to be its",

@@ -33,6 +33,7 @@ class Place:
     ahead: tuple[Core, ...] = ()
     renderer: Renderer | None = None  # of the plan's `render`
     partial: bool = False  # only some runs are here: what the whole corpus must have, they may lack
+    again: bool = False  # no step of the spec: a sink repeats one
 
     def drop(self, ids: pl.Series, **columns: object) -> None:
         self.ledger.add(ids, "dropped", **{"reason": self.step.because, **self.common(), **columns})
@@ -72,6 +73,7 @@ class Place:
             failed,
             self.step.because,
             self.step.see,
+            self.again,
         )
         self.ledger.count(made)
 
