@@ -219,9 +219,10 @@ def _likely(text: str, member: str | None) -> Iterator[tuple[int, str]]:
 
 # ---- networks ----
 
-_V4 = re.compile(r"(?<![\w./])\d{1,3}(?:\.\d{1,3}){3}(?![\w/-])(?!\.\d)", re.ASCII)
-_V6 = re.compile(r"(?<![\w:.])[23][0-9a-fA-F]{3}:[0-9a-fA-F:]{2,35}(?![\w:])(?!\.\w)", re.ASCII)
-_VERSION = re.compile(r"(?:version|release|==|>=|<=|~=|\bv)\W{0,2}$", re.IGNORECASE)
+# Not in a path, and no whole network.
+_V4 = re.compile(r"(?<![\w.])(?<![^/]/)\d{1,3}(?:\.\d{1,3}){3}(?![\w-])(?!\.\d|/\d)", re.ASCII)
+_V6 = re.compile(r"(?<![\w:.])[23][0-9a-fA-F]{3}:[0-9a-fA-F:]{2,35}(?![\w:])(?!\.\w|/\d)", re.ASCII)
+_VERSION = re.compile(r"(?:version\w*|release|section|==|>=|<=|~=|\bv)\W{0,5}$", re.IGNORECASE)
 
 
 def _networks(text: str, member: str | None) -> Iterator[Finding]:
@@ -232,5 +233,5 @@ def _networks(text: str, member: str | None) -> Iterator[Finding]:
                 address = ip_address(match[0])
             except ValueError:
                 continue
-            if address.is_global and not _VERSION.search(text[max(0, match.start() - 12) : match.start()]):
+            if address.is_global and not _VERSION.search(text[max(0, match.start() - 20) : match.start()]):
                 yield _found(match, "ip", address.compressed)

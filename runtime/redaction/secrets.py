@@ -147,7 +147,7 @@ def _assigned() -> Recogniser:
     name = re.compile(words, re.IGNORECASE)
     assignment = re.compile(
         rf"""(?:{words})\w{{0,20}}["'`\]]{{0,2}}\s{{0,3}}(?::=|=>|[:=])\s{{0,3}}"""
-        r"""(?:(["'`])(?P<quoted>[^"'`\s]+)\1|(?P<bare>[^\s"'`,;()\[\]{}<>]+))""",
+        r"""(?:(["'`])(?P<quoted>[^"'`\s]+)\1|(?P<bare>[^\s"'`,;()\[\]{}<>]++)(?![(\[]))""",
         re.IGNORECASE,
     )
     parts = tuple(dict.fromkeys(re.split(r"\[_-\]\?|\|", words)))

@@ -63,6 +63,7 @@ IN_PLACE = {
         ("password: " + "hunter2x9", "hunter2x9"),
         ("client_secret := " + "'zX81-kk-29'", "zX81-kk-29"),
     ),
+    "pii.ip": (("GET http://8.8.8.8/x", "8.8.8.8"), ("8.8.8.8:53", "8.8.8.8")),
     "pii.phone": (("my phone number is 6505550123", "6505550123"), ("Tel.: 6505550123.", "6505550123")),
 }
 # What records of agents are full of, and no one's data.
@@ -81,4 +82,6 @@ HARMLESS = (
     "4111111111111112 has a wrong check digit, 4111 1111 1111 too few; 3025058 0000383; 3.14159265358979323846",
     "zip 94105-1234, 12345 67890, 1,234,567.89, 2024/05/15 15:00, rows 1-2-3, 000-00-0000, 666-12-3456",
     "BEGIN PRIVATE KEY",
+    '__version__ = "3.5.0.1", section 8.4.1.3, release 8.8.8.8, x/8.8.8.8, 2620:4f:8000::/48',
+    "secret_key=hashlib.sha256(x), password = h2o.params[0]",
 )
