@@ -15,7 +15,8 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Found:
-    """`runs` are trajectory ids. `example` is set when a row of a sink was named, `reject` when it is such a line."""
+    """`runs` are ids of runs or of rows that steps made. `example` is set when a row of a sink was named, `reject` when
+    it is such a line."""
 
     runs: tuple[str, ...] = ()
     example: str | None = None
@@ -25,9 +26,10 @@ class Found:
 
 def find(output: Output, name: str) -> Found:
     """By id or its beginning, example id, the record's own id, or FILE:LINE. Raises CuratecError (C0622, C0623)."""
-    ids = output.runs["id"]
-    if name in ids:
+    if name in output.runs["id"]:
         return Found((name,))
+    if name in output.made:
+        return Found((name,), name, _sinks(output, name))
     example = _example(output, name)
     if example is not None:
         return example
@@ -41,12 +43,18 @@ def find(output: Output, name: str) -> Found:
             return Found((rows["id"][0],))
         if rows.height:
             raise _ambiguous(output, name, rows)
-    begun = output.ledger.filter(pl.col("example_id").str.starts_with(name))["example_id"].unique().sort()
+    begun = {id_ for id_ in (*output.ledger["example_id"].drop_nulls().unique(), *output.made) if id_.startswith(name)}
     if name and len(begun) == 1:
-        found = _example(output, begun[0])
-        assert found is not None
-        return found
+        return find(output, begun.pop())
+    if name and begun:
+        made = pl.DataFrame({"id": sorted(begun)}).with_columns(task=pl.lit("made from others"))
+        raise _ambiguous(output, name, made, "rows")
     return _reject(output, name)
+
+
+def _sinks(output: Output, example: str) -> tuple[str, ...]:
+    kept = output.ledger.filter((pl.col("example_id") == example) & (pl.col("action") == "kept"))
+    return tuple(kept["sink"].drop_nulls().unique().sort())
 
 
 def _example(output: Output, name: str) -> Found | None:
@@ -55,16 +63,16 @@ def _example(output: Output, name: str) -> Found | None:
     lineage = output.lineage.filter(pl.col("out") == name).sort("ordinal")["in"].to_list()
     if not made.height and not lineage:
         return None
-    known = set(output.runs["id"])
+    known = {*output.runs["id"], *output.made}
     runs = tuple(dict.fromkeys(run for run in (*lineage, *parents) if run in known))
     sinks = tuple(made["sink"].drop_nulls().unique().sort())
     return Found(runs, name, sinks)
 
 
-def _ambiguous(output: Output, name: str, rows: pl.DataFrame) -> CuratecError:
+def _ambiguous(output: Output, name: str, rows: pl.DataFrame, what: str = "runs") -> CuratecError:
     some = [f"{row['id']}  {row['task']}" for row in rows.sort("id").head(_SHOWN).iter_rows(named=True)]
     more = [f"and {rows.height - _SHOWN} more"] if rows.height > _SHOWN else []
-    message = f"`{name}` could be {rows.height} runs"
+    message = f"`{name}` could be {rows.height} {what}"
     return CuratecError.of("C0623", message, help=("write more of one of them:", *some, *more), place=str(output.root))
 
 

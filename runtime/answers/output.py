@@ -17,6 +17,17 @@ from curatec.runtime.publish import MANIFEST
 LEDGER, LINEAGE, RUNS, REJECTS = "ledger.parquet", "lineage.parquet", "runs.parquet", "rejects.jsonl"
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How a step made a row. `sink` is the branch of the step, null where all sinks share it."""
+
+    parent: str
+    operator: str
+    sink: str | None
+    step: int
+    label: str
+
+
 @dataclass(frozen=True)
 class Output:
     """One OUT. Tables are read when they are first asked for."""
@@ -68,11 +79,38 @@ class Output:
             if path.suffix == ".parquet":
                 yield path.stem, path
 
+    @cached_property
+    def made(self) -> dict[str, Made]:
+        """Rows that steps made from others, by id."""
+        created = self.ledger.filter((pl.col("action") == "created") & pl.col("step").is_not_null())
+        told = created.join(self.lineage, left_on=["traj_id", "key"], right_on=["out", "in"], how="left")
+        columns = ("traj_id", "key", "operator", "sink", "step", "label")
+        return {row[0]: Made(*row[1:]) for row in told.select(columns).iter_rows()}
+
+    @cached_property
+    def children(self) -> dict[str, list[str]]:
+        """Rows that steps made from a run or row, by its id, in order."""
+        found: dict[str, list[str]] = {}
+        for id_ in self.lineage.sort("ordinal", "out")["out"].unique(maintain_order=True):
+            if id_ in self.made:
+                found.setdefault(self.made[id_].parent, []).append(id_)
+        return found
+
+    def origin(self, id_: str) -> str:
+        """The run that a made row goes back to; of a run itself."""
+        while id_ in self.made:
+            id_ = self.made[id_].parent
+        return id_
+
+    def below(self, id_: str) -> list[str]:
+        """Rows that steps made from a run or row, and from these."""
+        return [row for child in self.children.get(id_, ()) for row in (child, *self.below(child))]
+
     def made_from(self, run: str, sink: str) -> list[str]:
-        """Example ids of a sink's rows that were made from a run, in order."""
+        """Example ids of the rows that a sink itself made from a run, in order."""
         made = self.lineage.filter(pl.col("in") == run)["out"].unique().sort()
         own = self.ledger.filter((pl.col("sink") == sink) & (pl.col("action") == "kept"))["example_id"]
-        return made.filter(made.is_in(own.implode())).to_list()
+        return [id_ for id_ in made.filter(made.is_in(own.implode())) if id_ not in self.made]
 
     def row(self, sink: str, example_id: str) -> tuple[str, dict[str, Any]] | None:
         """File (relative to OUT) and row of an example; None when the sink has none of this id."""

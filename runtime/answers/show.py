@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -35,17 +35,23 @@ def examples(output: Output, name: str | None, sink: str | None) -> list[tuple[s
     if found.example is not None:
         here = [(s, found.example) for s in found.sinks if s in sinks]
     else:
-        kept = output.ledger.filter(
-            pl.col("traj_id").is_in(found.runs) & (pl.col("action") == "kept") & pl.col("example_id").is_not_null()
-        )
-        pairs = dict.fromkeys(kept.select("sink", "example_id").iter_rows())
-        pairs |= {(s, e): None for s in sinks for run in found.runs for e in output.made_from(run, s)}
-        here = [(s, e) for s, e in pairs if s in sinks]
+        made = [row for run in found.runs for row in output.below(run)]
+        here = _rows_of(output, found.runs, sinks) or _rows_of(output, made, sinks)
     if not here:
         where = f"sink `{sink}`" if sink is not None else "any sink"
         help_ = f"`curatec why {output.root} {name}` says why"
         raise CuratecError.of("C0622", f"`{name}` has no row in {where}", help=help_)
     return sorted(here, key=lambda pair: (sinks.index(pair[0]), pair[1]))
+
+
+def _rows_of(output: Output, ids: Sequence[str], sinks: Sequence[str]) -> list[tuple[str, str]]:
+    """(sink, example id) of the rows that are, or that a sink made from, some runs or made rows."""
+    kept = output.ledger.filter(
+        pl.col("traj_id").is_in(ids) & (pl.col("action") == "kept") & pl.col("example_id").is_not_null()
+    )
+    pairs = dict.fromkeys(kept.select("sink", "example_id").iter_rows())
+    pairs |= {(sink, example): None for sink in sinks for id_ in ids for example in output.made_from(id_, sink)}
+    return [(sink, example) for sink, example in pairs if sink in sinks]
 
 
 def _first(output: Output, sink: str) -> str | None:

@@ -128,7 +128,8 @@ def _conservation(output: Output) -> Iterator[str]:
 def _sums(output: Output, sink: str, start: int) -> dict[str, int]:
     branches = [branch for branch in output.lineage_of(sink) if branch is not None]
     own = pl.col("sink").is_in(branches) | pl.col("sink").is_null()
-    whole = output.ledger.filter(own & pl.col("turn").is_null())
+    unmade = (pl.col("action") == "rejected") & pl.col("step").is_not_null()  # copies that a step failed to make
+    whole = output.ledger.filter(own & pl.col("turn").is_null() & ~unmade)
     counts = dict(whole.group_by("action").len().iter_rows())
     kept = whole.filter(
         (pl.col("sink") == sink) & pl.col("action").is_in(["kept", "created"]) & pl.col("example_id").is_not_null()
@@ -141,19 +142,38 @@ def _sums(output: Output, sink: str, start: int) -> dict[str, int]:
 
 
 def _steps(output: Output) -> Iterator[str]:
-    dropped = output.ledger.filter(
-        pl.col("turn").is_null() & (pl.col("action") == "dropped") & pl.col("step").is_not_null()
-    )
-    found = {(sink, label): n for sink, label, n in dropped.group_by("sink", "label").len().iter_rows()}
+    whole = output.ledger.filter(pl.col("turn").is_null() & pl.col("step").is_not_null())
+    counted = whole.group_by("sink", "label", "action").agg(rows=pl.len(), n=pl.col("n").sum())
+    found = {(sink, label, action): (rows, n) for sink, label, action, rows, n in counted.iter_rows()}
     for step in output.steps:
-        told, seen = step["dropped"], found.get((step.get("sink"), step["label"]), 0)
-        if told != seen:
-            yield f"step `{step['label']}`: the ledger has {seen:,} drops, the manifest says {told:,}"
+        for action, name in _COUNTED.items():
+            rows, n = found.get((step.get("sink"), step["label"], action), (0, 0))
+            told, seen = step[name], n if name == "failed" else rows
+            if told != seen:
+                yield f"step `{step['label']}`: the ledger has {seen:,} {action}, the manifest says {told:,}"
+
+
+_COUNTED = {"dropped": "dropped", "created": "created", "replaced": "replaced", "rejected": "failed"}
+_COPIES = ("distractors", "rebind", "recover")
+
+
+def _copies(output: Output) -> Iterator[str]:
+    """No copy is ever validated."""
+    made = {id_ for id_, row in output.made.items() if row.operator in _COPIES}
+    copies = {id_ for copy in made for id_ in (copy, *output.below(copy))}
+    for sink in output.sinks:
+        validated = _rows(output, sink).filter(pl.col("split") == "validation")["example_id"]
+        wrong = sorted(copies & set(validated))
+        if wrong:
+            yield f"`{sink}` validates {len(wrong)} copies, such as {wrong[0]}"
 
 
 def _lineage(output: Output) -> Iterator[str]:
     runs = output.runs["id"].implode()
     made = output.lineage["out"].implode()
+    orphans = sorted(id_ for id_, row in output.made.items() if row.operator is None)
+    if orphans:
+        yield f"{len(orphans)} made rows have no parent in the lineage, such as {orphans[0]}"
     lost = output.lineage.filter(~pl.col("in").is_in(runs) & ~pl.col("in").is_in(made))
     if lost.height:
         yield f"{lost.height} parents in the lineage do not exist, such as {lost['in'][0]}"
@@ -172,6 +192,7 @@ CHECKS: dict[str, Callable[[Output], Iterator[str]]] = {
     "row counts": _counts,
     "unique example ids": _unique,
     "splits": _splits,
+    "copies": _copies,
     "steps against ledger": _steps,
     "conservation": _conservation,
     "lineage": _lineage,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from curatec.dsl.diagnostics import CuratecError, did_you_mean
-from curatec.runtime.answers.output import Output
+from curatec.runtime.answers.output import Made, Output
 
 # Rules of the sinks themselves; the name stands in the ledger.
 RULES = {
@@ -20,7 +20,7 @@ RULES = {
     "no_state": "the record has no digest of the final state and no gold calls, which `state_match` reads",
     "no_gold_calls": "the record has no gold calls, which `call_match` reads",
     "no_gold_answer": "the record has no gold answer, which a verifier of the reward reads",
-    "no_tools": "its tools are not known, which a verifier of the reward reads",
+    "no_tools": "its tools are not known, which a verifier of the reward, or `distractors`, must read",
     "held_out": "its task is in a test set: no sink takes it",
     "leaks_test_set": "the entry says what a test set says",
     "test_id": "its task is in the test set",
@@ -49,6 +49,16 @@ RULES = {
     "margin": "the margin to its partners is too small",
     "length_ratio": "its partners are too much longer or shorter",
     "over_max": "its group has enough pairs without it",
+    "pool_too_small": "there are not enough tools that it neither shows nor calls",
+    "no_entity": "no call gives such an argument",
+    "entity_too_short": "a value of fewer than 3 letters or digits cannot be told from other text",
+    "entity_is_word": "a value is a plain word, which cannot be told from other text",
+    "entity_is_number": "a value is a number with an exponent",
+    "entity_in_invalid_arguments": "a value stands in arguments that are not JSON",
+    "entity_in_tools": "the schemas of its tools hold a value",
+    "entity_inside_word": "a value also stands inside something longer, such as an address, which would keep it",
+    "gold_disagrees": "the gold names a value that the run never saw",
+    "no_new_value": "no other value of the same shape was free",
 }
 FACTS = (
     "source",
@@ -67,7 +77,8 @@ FACTS = (
 
 @dataclass(frozen=True)
 class Fate:
-    """What one step did with a run. `action` is passed, edited, dropped or replaced; `turns` as in the source."""
+    """What one step did with a run. `action` is passed, edited, copied (rows were made from it), dropped, replaced, or
+    made (the step made this row); `turns` as in the source."""
 
     branch: str | None
     label: str
@@ -93,25 +104,36 @@ class SinkFate:
 
 @dataclass(frozen=True)
 class Account:
-    """All about one run."""
+    """All about one run, or about one row that a step made: then `parent` and `operator` say from what and how, and
+    facts are those of the run at the root."""
 
     id: str
     facts: dict[str, Any]
     sinks: tuple[SinkFate, ...]
+    parent: str | None = None
+    operator: str | None = None
 
 
 def account(output: Output, run: str, sinks: tuple[str, ...] = ()) -> Account:
-    """What happened to a run in every sink, or in some."""
-    row = output.runs.row(by_predicate=pl.col("id") == run, named=True)
+    """What happened to a run or a made row in every sink, or in some."""
+    row = output.runs.row(by_predicate=pl.col("id") == output.origin(run), named=True)
     ledger = output.ledger.filter(pl.col("traj_id") == run)
     facts = {name: row[name] for name in FACTS if row.get(name) is not None}
-    return Account(run, facts, tuple(_sink(output, run, ledger, sink) for sink in sinks or tuple(output.sinks)))
+    fates = tuple(_sink(output, run, ledger, sink) for sink in sinks or tuple(output.sinks))
+    made = output.made.get(run)
+    return Account(run, facts, fates, *((made.parent, made.operator) if made is not None else ()))
 
 
 def _sink(output: Output, run: str, ledger: pl.DataFrame, sink: str) -> SinkFate:
     fates: list[Fate] = []
+    made = output.made.get(run)
+    if made is not None and made.sink not in output.lineage_of(sink):
+        return SinkFate(sink, "unknown", None, f"{made.label} of `{made.sink}` made it", ())
     for step in output.steps_of(sink):
-        fate = _fate(output, ledger, step)
+        if made is not None and step["step"] < made.step:
+            continue
+        fate = _fate(output, ledger, step) if made is None or step["step"] > made.step else _birth(made, step)
+        fate = _with_children(fate, output, run, step)
         fates.append(fate)
         if fate.action in ("dropped", "replaced"):
             return SinkFate(sink, fate.action, fate.label, fate.because or fate.detail, tuple(fates))
@@ -140,12 +162,31 @@ def _fate(output: Output, ledger: pl.DataFrame, step: dict[str, Any]) -> Fate:
     whole = [r for r in rows.to_dicts() if r["turn"] is None]
     turns = tuple(sorted(rows["turn"].drop_nulls().unique()))
     parts = (step.get("sink"), step["label"], step["text"], step.get("because"))
-    gone = next((r for r in whole if r["action"] in ("dropped", "replaced", "rejected")), None)
+    gone = next((r for r in whole if r["action"] in ("dropped", "replaced")), None)
     if gone is not None:
         return Fate(*parts, gone["action"], "; ".join(_details(output, gone, step)), turns)
+    failed = [f"{r['n']} not made: {RULES.get(r['reason'], r['reason'])}" for r in whole if r["action"] == "rejected"]
+    if failed:
+        return Fate(*parts, "passed", "; ".join(failed))
     if turns or whole:
         return Fate(*parts, "edited", _edit(rows, whole), turns)
     return Fate(*parts, "passed")
+
+
+def _birth(made: Made, step: dict[str, Any]) -> Fate:
+    """The step that made the row."""
+    return Fate(step.get("sink"), step["label"], step["text"], step.get("because"), "made", f"from {made.parent}")
+
+
+def _with_children(fate: Fate, output: Output, run: str, step: dict[str, Any]) -> Fate:
+    """And what the step made of it."""
+    at = (step.get("sink"), step["step"])
+    ids = [id_ for id_ in output.children.get(run, ()) if (output.made[id_].sink, output.made[id_].step) == at]
+    if not ids:
+        return fate
+    told = ", ".join(ids[:4]) + (f" and {len(ids) - 4} more" if len(ids) > 4 else "")
+    action = "copied" if fate.action == "passed" else fate.action
+    return replace(fate, action=action, detail="; ".join(filter(None, (f"made {told}", fate.detail))))
 
 
 def _details(output: Output, row: dict[str, Any], step: dict[str, Any]) -> Iterator[str]:
@@ -238,6 +279,16 @@ def _label(
         "traj_id", keep="first", maintain_order=True
     )
     known = output.runs.select("id", *(c for c in FACTS if c in output.runs.columns and c != "reason"))
-    shown = chosen.join(known, left_on="traj_id", right_on="id", how="left", maintain_order="left")
-    keep = ["traj_id", "action", "key", "survivor", "predicate_null", "n", *(c for c in FACTS if c in shown.columns)]
+    chosen = chosen.with_columns(pl.Series("home", map(output.origin, chosen["traj_id"]), dtype=pl.String))
+    shown = chosen.join(known, left_on="home", right_on="id", how="left", maintain_order="left")
+    keep = [
+        "traj_id",
+        "action",
+        "reason",
+        "key",
+        "survivor",
+        "predicate_null",
+        "n",
+        *(c for c in FACTS if c in shown.columns),
+    ]
     return Label(branch, label, text, because, len(ids), tuple(shown.select(keep).to_dicts()))

@@ -98,7 +98,7 @@ class _Work:
         return self.parsed[toolset]
 
 
-def _drawn(pool: Pool, taken: frozenset[str], n: int, key: str) -> list[str]:
+def _drawn(pool: Pool, taken: frozenset[str | None], n: int, key: str) -> list[str]:
     """The schemas of `n` names that are not taken."""
     names = list(pool)
     found: dict[str, str] = {}
