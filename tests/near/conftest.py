@@ -1,5 +1,5 @@
-"""Parts together and apart, as in the tests of semantics."""
+"""Parts together and apart and a folder to compile in, as in the tests of semantics."""
 
-from tests.semantics.conftest import parts
+from tests.semantics.conftest import bench, parts
 
-__all__ = ["parts"]
+__all__ = ["bench", "parts"]

@@ -56,7 +56,7 @@ def test_bands_as_all_pairs(drawn: list[str | None], threshold: float) -> None:
     assert found_components(sketched([drawn], threshold, few=0)) == expected
 
 
-@quick()
+@quick(0.5)
 @given(st.lists(texts(), max_size=25), THRESHOLDS, st.sampled_from([0, 2_000]), st.randoms(use_true_random=False))
 def test_neither_order_nor_parts_count(drawn: list[str | None], threshold: float, few: int, random: object) -> None:
     order = list(range(len(drawn)))
@@ -69,7 +69,7 @@ def test_neither_order_nor_parts_count(drawn: list[str | None], threshold: float
     assert together == {frozenset(i for i, name in enumerate(first) if name == one) for one in set(first)}
 
 
-@quick()
+@quick(0.5)
 @given(st.lists(texts(), min_size=1, max_size=20), THRESHOLDS)
 def test_pairs_are_exact_and_in_order(drawn: list[str | None], threshold: float) -> None:
     found = sketched([drawn], threshold)
@@ -102,7 +102,18 @@ def test_shingles_by_definition(drawn: list[str | None]) -> None:
             assert len(set(ours) & set(theirs)) == len(one & other)
 
 
-def test_the_same_in_small_pieces(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 10, 29, 100])
+def test_a_likeness_of_just_the_threshold_is_enough(size: int) -> None:
+    """A text that begins as another does and is shorter: k of `size` shingles, for every k."""
+    words = [f"w{i}" for i in range(size + 2)]
+    for k in range(1, size + 1):
+        nested = [" ".join(words), " ".join(words[: k + 2])]
+        assert found_components(sketched([nested], k / size)) == [0, 0], k
+        if k < size:
+            assert found_components(sketched([nested], (k + 0.5) / size)) == [0, 1], k
+
+
+def test_the_same_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """All bounds of memory at their least: pieces of one text, pairs one by one, sets in a file."""
     drawn = [" ".join("abc"[(i * i // (k + 1)) % 3] for i in range(12)) for k in range(40)] * 2
     expected = [found_components(sketched([drawn], 0.5, few)) for few in (0, 2_000)]

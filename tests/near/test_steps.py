@@ -81,7 +81,7 @@ def same(made: plan.Plan, sources: dict[str, Finished], folder: Path, per_part: 
     assert counts == [{name: count[name] for name in COUNT} for count in expected.log.counts]
 
 
-@quick()
+@quick(0.3)
 @given(corpora(), dedups(), st.sampled_from([1, 2, 100]))
 def test_dedup_near_is_the_reference(
     tmp_path_factory: pytest.TempPathFactory, sources: dict[str, Finished], operation: plan.DedupNear, per_part: int
@@ -90,7 +90,7 @@ def test_dedup_near_is_the_reference(
     same(with_operation(operation, folder), sources, folder, per_part)
 
 
-@quick()
+@quick(0.3)
 @given(corpora(), splits(), st.sampled_from([1, 2, 100]))
 def test_split_near_is_the_reference(
     tmp_path_factory: pytest.TempPathFactory, sources: dict[str, Finished], operation: plan.Split, per_part: int
@@ -99,7 +99,7 @@ def test_split_near_is_the_reference(
     same(with_operation(operation, folder), sources, folder, per_part)
 
 
-@quick(0.5)
+@quick(0.2)
 @given(corpora(), st.one_of(dedups(), splits()), st.randoms(use_true_random=False))
 def test_parts_and_row_order_play_no_part(
     tmp_path_factory: pytest.TempPathFactory, sources: dict[str, Finished], operation: plan.Operation, random: Any
