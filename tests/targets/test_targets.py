@@ -136,7 +136,8 @@ def test_verl_masks_and_writes_arguments_as_text() -> None:
 def test_verl_gives_rewards_their_inputs() -> None:
     about = {
         "domain": "shop", "source": "runs", "split": "train", "gold": '{"a":1}', "meta": '{"k":[1]}',
-        "reset": '{"s":0}', "gold_calls": ['{"name":"look","arguments":{}}'], "reward": [{"name": "call_format", "weight": 1.0}],
+        "reset": '{"s":0}', "gold_calls": ['{"name":"look","arguments":{}}'],
+        "reward": [{"name": "call_format", "weight": 1.0}],
     }  # fmt: skip
     made = row("verl", USER, sink="rl", **about)
     assert made == {
