@@ -21,6 +21,7 @@ from curatec.runtime.cache import Cache
 from curatec.runtime.execute import Executed, execute
 from curatec.runtime.inputs import read_inputs
 from curatec.runtime.sinks.written import Written
+from curatec.runtime.steps.render import read_renderer
 from tests.parts import apart
 
 Record = dict[str, Any]
@@ -90,7 +91,7 @@ def made(tmp_path: Path) -> Make:
         whole = optimise(checked.plan(None))
         inputs = read_inputs(whole.corpora, folder, (), Cache(tmp_path / "cache"))
         (folder / "scratch").mkdir()
-        executed = execute(whole, inputs, folder / "scratch")
+        executed = execute(whole, inputs, folder / "scratch", renderer=read_renderer(whole, folder, ()))
         out = folder / "out"
         out.mkdir()
         return Made(out, executed, {branch.name: sinks.write(executed, branch, out) for branch in whole.sinks})
