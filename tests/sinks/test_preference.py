@@ -67,6 +67,7 @@ def reasons(got: Made) -> set[str]:
         ("prompts_differ", run("1", system(), user("Find 8"), says("Rome"), success=False)),
         ("prompts_differ", attempt(False, says("Paris"), user("Really?"), says("Rome"))),
         ("no_difference", attempt(False, says("Paris"))),
+        ("no_text", attempt(False, says(" \n"))),
         ("margin", attempt(False, says("Rome")) | {"reward": 0.9}),
         ("length_ratio", attempt(False, says("Rome, Rome, Rome"))),
     ],
@@ -128,6 +129,63 @@ def test_a_run_never_meets_itself(made: Make) -> None:
     assert reasons(alone) == {"no_pair"}
 
 
+def test_rows_of_one_run_never_pair(made: Make) -> None:
+    """Neither decisions of a run with each other, nor a run with its copies; with those of another run they do."""
+    sides = "chosen where turn_count == 4 rejected where turn_count == 2"
+    statement = f"decompose at true emit preference {{ pair within task {sides} }}"
+    good, bad = attempt(True, says("Paris")), attempt(False, says("Rome"))
+    alone = made([good], statement)
+    assert alone.rows("preference") == []
+    assert reasons(alone) == {"no_pair"}
+    both = made([good, bad], statement, name="b")
+    for row in both.rows("preference"):
+        assert row["parents"][0] != row["parents"][1]
+        assert not any("#" in parent for parent in row["parents"])
+    assert len(both.rows("preference")) == 2
+    assert {("#" in id_) for id_ in both.written["preference"].lineage["in"]} == {True}
+
+
+def test_a_side_must_say_or_call_something_behind_the_prompt(made: Make) -> None:
+    told = attempt(True, says(" "), user("Well?"), says("Paris"))
+    mute, calling = attempt(False, says(None)), attempt(False, calls(("q", "find", {"id": 8})))
+    got = made([told, mute, calling], body())
+    [row] = got.rows("preference")
+    assert row["rejected"][-1]["tool_calls"][0]["function"]["arguments"] == {"id": 8}
+    assert set(got.reasons("preference").values()) == {"no_text"}
+
+
+def test_what_a_trainer_is_shown_alike_is_alike(made: Make) -> None:
+    """Null content is empty content, and objects have no spaces between their tokens; texts have."""
+
+    def opened(good: bool, arguments: str, content: str | None, answer: str) -> dict[str, Any]:
+        asked = [user("Find"), calls((answer, "find", arguments), text=content), result(answer)]
+        return run("1", *asked, says(answer), success=good)
+
+    records = [opened(True, '{"id": 7}', None, "Paris"), opened(False, '{"id":7}', "", "Rome")]
+    [row] = made(records, body()).rows("preference")
+    assert [m["role"] for m in row["prompt"]] == ["user", "assistant", "tool"]
+    same = [opened(True, '{"id": 7}', None, "Paris"), opened(False, '{"id":7}', "", "Paris")]
+    assert reasons(made(same, body(), name="b")) == {"no_difference"}
+    texts = f"emit preference {{ {PAIR.format('from first difference', '')} format openai }}"
+    [row] = made(records, texts, name="c").rows("preference")
+    assert [m["role"] for m in row["prompt"]] == ["user"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rejected", "pairs"),
+    [(0.3, 0.1, 1), (0.3, 0.11, 0), (1.1, 0.9, 1), (0.1, 0.3, 0), (None, 0.1, 0), (1e300, -1e300, 1)],
+)
+def test_a_margin_is_between_decimals(made: Make, chosen: float | None, rejected: float, pairs: int) -> None:
+    good, bad = attempt(True, says("Paris")), attempt(False, says("Rome"))
+    got = made([good | {"reward": chosen}, bad | {"reward": rejected}], body("margin reward >= 0.2"))
+    rows = got.rows("preference")
+    assert len(rows) == pairs
+    if rows and chosen == 0.3:
+        assert rows[0]["margin"] == 0.2
+    if not rows:
+        assert reasons(got) == {"margin"}
+
+
 def test_max_takes_the_largest_margin(made: Make) -> None:
     records = [attempt(True, says("good"))] + [
         attempt(False, says(f"bad {r}")) | {"reward": r} for r in (0.5, 0.1, 0.3)
@@ -150,4 +208,6 @@ def test_licenses_and_tokens(made: Make) -> None:
     [row] = got.rows("preference")
     assert row["license"] == "MIT AND Apache-2.0"
     assert row["n_trained"] == 2 + 1
+    assert (row["n_chosen"] - row["n_rejected"], row["n_tokens"]) == (1, row["n_chosen"] + 1)
+    assert row["margin"] is None
     assert got.written["preference"].trained_tokens == 3
