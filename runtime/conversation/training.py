@@ -88,9 +88,9 @@ def _shown(frames: Frames, target: plan.Sft) -> tuple[pl.DataFrame, list[float]]
     """The turns that rows are made of, with the weight of each."""
     turns = frames.turns.with_columns(weight=turn_weights(frames, target.loss))
     if target.context is not None:
-        at = pl.int_range(pl.len())
-        last = at.filter(pl.col("weight") > 0).last().over("run")
-        turns = in_context(turns.filter((at <= last) | last.is_null()), target.context)
+        turns = turns.with_columns(at=pl.int_range(pl.len()))
+        last = pl.col("at").filter(pl.col("weight") > 0).last().over("run")
+        turns = in_context(turns.filter((pl.col("at") <= last) | last.is_null()), target.context).drop("at")
     return turns.drop("weight"), turns["weight"].to_list()
 
 

@@ -34,11 +34,12 @@ def _(operation: plan.TurnsFilter, state: State, place: Place) -> State:
 @apply.register
 def _(operation: plan.TurnsCut, state: State, place: Place) -> State:
     def gone(frames: Frames) -> pl.Series:
-        true = pl.lit(frames.mask(operation.where, Level.TURN))
         at = pl.int_range(pl.len())
-        chosen = at.filter(true).first() if operation.pick == "first" else at.filter(true).last()
-        beyond = at > chosen.over("run") if operation.side == "after" else at < chosen.over("run")
-        return frames.turns.select(gone=beyond.fill_null(False) & (_ROLE != "system"))["gone"]
+        true = frames.turns.select("run", "role", at=at, true=frames.mask(operation.where, Level.TURN))
+        chosen = pl.col("at").filter("true")
+        chosen = (chosen.first() if operation.pick == "first" else chosen.last()).over("run")
+        beyond = pl.col("at") > chosen if operation.side == "after" else pl.col("at") < chosen
+        return true.select(gone=beyond.fill_null(False) & (_ROLE != "system"))["gone"]
 
     return _without(gone, state, place, repair=operation.repair)
 

@@ -255,9 +255,18 @@ class Steps:
 
     def step(self, label: str) -> str:
         draw, place = self.draw, self.place()
-        match draw(st.integers(0, 10)):
+        match draw(st.integers(0, 13)):
             case 0 | 1:
                 return f"{place.pick('keep', 'drop')} where {place.of(B)}"
+            case 11:
+                return f"limit {place.pick('1', '2')} per each tool_names order by {self.orders()}"
+            case 12:
+                shares = place.pick("first 50% second 50%", "first 30% second 70%", "first 100% second 0%")
+                return f"mix {{ {shares} }}{place.pick('', '', ' to 2', ' to at most 3', ' to at most 1')}"
+            case 13:
+                turn = self.place(Level.TURN)
+                side, pick, repair = turn.pick("after", "before"), turn.pick("first", "last"), turn.pick(" repair", "")
+                return f"turns cut {side} {pick} where {turn.of(B)}{repair}"
             case 2:
                 turn = self.place(Level.TURN)
                 return f"turns {turn.pick('keep', 'drop')} where {turn.of(B)}{turn.pick(' repair', ' repair', '')}"
