@@ -1,8 +1,8 @@
 """`redact pii, secrets in all`: personal data and secrets give way to placeholders (`curatec.runtime.redaction`).
 
 The same value has the same placeholder wherever it stands in a trajectory, `[EMAIL_1]`, so that what a call passes on
-is still what a result gave. In scope `all` that holds for `gold` and `meta` of a reward's inputs as well. Facts keep what
-the source said (a sink whose key is `meta.x` shows it), and so do schemas of tools, which are not the run's data.
+is still what a result gave. In scope `all` that holds for `gold` and `meta` of a reward's inputs as well. Facts keep
+what the source said (a sink whose key is `meta.x` shows it), and so do schemas of tools, which are not the run's data.
 Names of people have no pattern; they are out of reach without a language model.
 """
 
