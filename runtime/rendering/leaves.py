@@ -192,8 +192,8 @@ def _unescaped(pair: re.Match[str], numbers: dict[str, tuple[int, int]]) -> str:
     return character if character in numbers else pair[0]
 
 
-def forms(leaf: Leaf) -> Iterator[str]:
-    """How a template may show a leaf: as it is, or as the inside of a JSON text."""
-    yield leaf.text
+def forms(text: str) -> Iterator[str]:
+    """How a template may show a text: as it is, or as the inside of a JSON text."""
+    yield text
     for ascii_only in (False, True):
-        yield json.dumps(leaf.text, ensure_ascii=ascii_only)[1:-1]
+        yield json.dumps(text, ensure_ascii=ascii_only)[1:-1]

@@ -18,8 +18,8 @@ from curatec.runtime.rendering.leaves import GENERATION, Leaf, Place, Seen
 from curatec.runtime.rendering.shape import Header, Shape
 
 
-class Unclear(Exception):
-    """What is trained of the row cannot be told apart for certain."""
+class Refused(Exception):
+    """The row is refused for this reason; without one, what is trained of it cannot be told apart for certain."""
 
     def __init__(self, reason: str = "template_unclear") -> None:
         super().__init__(reason)
@@ -46,7 +46,7 @@ def trained_places(
     *,
     except_reasoning: bool,
 ) -> list[Place]:
-    """The places that are trained, in order and apart from each other. Raises Unclear."""
+    """The places that are trained, in order and apart from each other. Raises Refused."""
     wanted = [i for i, mark in enumerate(marks) if mark.weight]
     if not wanted:
         return []
@@ -55,7 +55,7 @@ def trained_places(
     for i in wanted:
         turn = located.turn(i)
         if found and turn.start < found[-1].end:
-            raise Unclear
+            raise Refused
         leave_out = except_reasoning or not marks[i].whole
         cuts = _thoughts(seen.text, turn, shape.tags) if leave_out else []
         found += _without(Place(turn.start, turn.end), cuts)
@@ -84,7 +84,7 @@ class _Located:
     def turn(self, i: int) -> Turn:
         where = self.of.get(i)
         if not where or i in self.repeated or where != list(range(where[0], where[-1] + 1)):
-            raise Unclear
+            raise Refused
         before = self.placed[where[0] - 1][0].end if where[0] else 0
         after = self.placed[where[-1] + 1][0].start if where[-1] + 1 < len(self.placed) else len(self.seen.text)
         leaves = tuple(self.placed[at] for at in where)
@@ -96,14 +96,14 @@ class _Located:
         headed = self._headed(i, before, first)
         if (spot := self.generated.get(i)) is None:
             if headed is None:
-                raise Unclear
+                raise Refused
             return headed
         if spot.end < first:
-            raise Unclear
+            raise Refused
         # Some templates mark the header as well.
         start = spot.start if headed is None else max(spot.start, headed[0])
         if not before <= start <= first:
-            raise Unclear
+            raise Refused
         return start, start
 
     def _headed(self, i: int, before: int, first: int) -> tuple[int, int] | None:
@@ -132,10 +132,10 @@ class _Located:
     def _end(self, i: int, last: int, after: int) -> int:
         end = self.shape.ends.get("tool_calls" in self.messages[i])
         if end is None:
-            raise Unclear
+            raise Refused
         at = self.seen.text.find(end, last, after)
         if at < 0:
-            raise Unclear
+            raise Refused
         return at + len(end)
 
 
@@ -164,7 +164,7 @@ def _around(text: str, turn: Turn, place: Place, leaf: Leaf, opens: Sequence[str
     if closing is None:
         # A reply that was cut inside its reasoning, kept as it is.
         if leaf.part != "content":
-            raise Unclear
+            raise Refused
         return Place(start - len(opening or ""), end)
     return Place(start - len(opening or ""), _skip(text, end + len(closing), turn.end))
 

@@ -69,6 +69,7 @@ _WORDS = st.sampled_from(
 )  # fmt: skip
 _TEXTS = st.lists(_WORDS, min_size=1, max_size=6).map(" ".join).filter(lambda text: bool(text.strip()))
 TIGHT = _TEXTS.map(str.strip)
+RAGGED = _TEXTS  # with white space at its ends
 _ARGUMENTS = st.dictionaries(
     st.sampled_from(["place", "n", "ü", "deep"]),
     st.recursive(

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from curatec.runtime.conversation.messages import Message
-from curatec.runtime.rendering import Refusal, Rendered, Renderer, load
+from curatec.runtime.conversation.messages import Call, Message
+from curatec.runtime.conversation.spans import Span, Trained
+from curatec.runtime.rendering import Refusal, Rendered, Renderer, Row, load
 from tests.rendering.conftest import BUILTIN, Renderers
 from tests.rendering.conversations import assistant, call, marks, schema, system, tool, user
 from tests.rendering.styles import LLAMA3, MISTRAL, QWEN3, STYLES, TINY, Style
@@ -92,9 +93,30 @@ def test_a_refusal_says_what_the_template_said(renderers: Renderers) -> None:
 def test_many_rows_keep_their_order(renderers: Renderers) -> None:
     renderer = renderers(MISTRAL)
     good, bad = [user("a"), assistant("b")], [user("a"), user("b")]
-    rows = renderer.render_many([(good, None, marks(good)), (bad, None, None), (good, None, None)])  # type: ignore[list-item]
+    rows = renderer.render_many([Row(good, None, marks(good)), Row(bad), Row(good)])
     assert [type(row) for row in rows] == [Rendered, Refusal, Rendered]
     assert [row.n_trained > 0 for row in rows if isinstance(row, Rendered)] == [True, False]
+
+
+@pytest.mark.parametrize("many", [300, 480, 899])
+def test_deep_arguments(renderers: Renderers, many: int) -> None:
+    deep = "[" * many + '"x"' + "]" * many
+    talk = [user("a"), assistant("", Call("c", f'{{"name":"look","arguments":{{"place":{deep}}}}}', 1))]
+    row = renderers(TINY).render(talk, None, marks(talk))
+    assert isinstance(row, Rendered) or row in ("nested_too_deeply", "template_raises")
+    assert isinstance(row, Rendered) or many > 300
+
+
+def test_half_a_character_is_refused(renderers: Renderers) -> None:
+    talk = [user("a"), assistant("", Call("c", '{"name":"look","arguments":{"place":"\\ud800"}}', 1))]
+    assert renderers(TINY).render(talk, None, marks(talk)) == "lone_surrogate"
+
+
+def test_marks_that_part_a_text_are_refused(renderers: Renderers) -> None:
+    """No rule of the language makes such marks; nothing is guessed about them."""
+    talk = [user("a"), assistant("b", call())]
+    half = [Trained(0.0), Trained(1.0, (Span("content", None, 0, 1),))]
+    assert renderers(TINY).render(talk, None, half) == "template_unclear"
 
 
 # ---- special tokens in texts ----

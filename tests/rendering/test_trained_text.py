@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 
 from curatec.runtime.rendering import Rendered, Renderer
 from tests.rendering.conftest import Renderers
-from tests.rendering.conversations import assistant, call, conversations, marks, schema, system, tool, user
+from tests.rendering.conversations import (
+    RAGGED,
+    TIGHT,
+    assistant,
+    call,
+    conversations,
+    marks,
+    schema,
+    system,
+    tool,
+    user,
+)
 from tests.rendering.styles import QWEN3, STYLES, Style, expected
 
 LAX = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -35,7 +46,8 @@ def whole(row: Any) -> Rendered:
 @given(data=st.data())
 def test_trained_text_is_what_the_rule_says(renderers: Renderers, style: Style, data: st.DataObject) -> None:
     renderer = renderers(style)
-    messages = data.draw(conversations(style))
+    said = data.draw(st.sampled_from([TIGHT, RAGGED]))
+    messages = data.draw(conversations(style, said))
     except_reasoning = data.draw(st.booleans())
     weights = [float(m.role == "assistant" and data.draw(st.booleans())) for m in messages]
     request = max(i for i, m in enumerate(messages) if m.role == "user")
@@ -46,8 +58,12 @@ def test_trained_text_is_what_the_rule_says(renderers: Renderers, style: Style, 
     tools = data.draw(st.sampled_from([None, [schema()]]))
     marked = marks(messages, weights, except_reasoning=except_reasoning)
     row = whole(renderer.render(messages, tools, marked, except_reasoning=except_reasoning))
-    assert row.n_straddling == 0
-    assert learnt(renderer, row) == expected(style, messages, weights, reasoning=not except_reasoning)
+    wanted = expected(style, messages, weights, reasoning=not except_reasoning)
+    if row.n_straddling:  # white space at a border became one token with what is not trained
+        assert said is RAGGED
+        assert len(learnt(renderer, row)) < len(wanted)
+    else:
+        assert learnt(renderer, row) == wanted
 
 
 @styles
