@@ -150,14 +150,20 @@ def test_dpo_takes_pairs(made: Make, tmp_path: Path) -> None:
     trainer.train()
 
 
+JUDGED = [
+    record | {"gold": {"actions": [{"name": "find", "kwargs": {"id": i}}], "outputs": ["Paris"]}, "trial": i, "seed": i}
+    for i, record in enumerate(RECORDS)
+]
+
+
 def test_grpo_gives_rewards_what_they_need(made: Make, tmp_path: Path) -> None:
     from trl import GRPOConfig, GRPOTrainer
 
-    got = made(RECORDS, "emit rl { prompt until last assistant reward state_match group 2 }")
+    got = made(JUDGED, "emit rl { prompt until last assistant reward 0.8 * state_match + 0.2 * answer_match group 2 }")
     seen: list[dict[str, Any]] = []
 
-    def reward(completions: list[Any], gold: list[str], reward: list[Any], **rest: Any) -> list[float]:
-        seen.append({"gold": gold, "reward": reward, "columns": sorted(rest)})
+    def reward(completions: list[Any], **columns: Any) -> list[float]:
+        seen.append(columns)
         return [float(i) for i, _ in enumerate(completions)]
 
     names = tokenizer()
@@ -170,6 +176,63 @@ def test_grpo_gives_rewards_what_they_need(made: Make, tmp_path: Path) -> None:
         processing_class=names,
     )
     trainer.train()
-    assert seen[0]["gold"] == ['[{"name":"find"}]'] * 2
-    assert seen[0]["reward"][0] == [{"name": "state_match", "weight": 1.0}]
-    assert {"task_id", "domain", "meta", "tools", "prompts"} <= set(seen[0]["columns"])
+    columns = seen[0]
+    assert set(got.rows("rl")[0]) - {"prompt"} <= set(columns)
+    assert columns["group"][0] == columns["group"][1]  # `group 2`: two rollouts of one row
+    [row] = [row for row in got.rows("rl") if row["group"] == columns["group"][0]]
+    for name in ("gold_calls", "gold_answers", "reset", "reward", "state_digest", "pass_rate", "tools", "gold"):
+        assert columns[name] == [row[name]] * 2, name
+    trial = columns["reset"][0]["trial"]
+    assert columns["gold_calls"][0] == [{"name": "find", "arguments": {"id": trial}}]
+    assert columns["reset"][0] == {
+        "domain": "runs", "task_id": str(trial), "trial": trial, "format": "openai", "seed": trial,
+    }  # fmt: skip
+    assert columns["reward"][0] == [{"name": "state_match", "weight": 0.8}, {"name": "answer_match", "weight": 0.2}]
+
+
+@pytest.mark.filterwarnings("ignore:You are using 'environment_factory'")
+def test_grpo_resets_an_environment_with_the_row(made: Make, tmp_path: Path) -> None:
+    from importlib.resources import files
+
+    from transformers import AutoTokenizer
+    from trl import GRPOConfig, GRPOTrainer
+    from trl.chat_template_utils import qwen3_template
+
+    got = made(JUDGED, "emit rl { prompt until first assistant reward state_match group 2 }")
+    rows = {row["group"]: row for row in got.rows("rl")}
+    resets: list[dict[str, Any]] = []
+
+    class Desk:
+        """Knows its task from `reset`, and owns the reward."""
+
+        def reset(self, reset: dict[str, Any], **row: Any) -> None:
+            self.task = reset
+            resets.append({"reset": reset, **row})
+
+        def find(self, id: int) -> str:
+            """Find something.
+
+            Args:
+                id: Its number.
+            """
+            return "Paris"
+
+        def get_reward(self) -> float:
+            return float(self.task["seed"])
+
+    names = AutoTokenizer.from_pretrained(
+        str(files("curatec.runtime.rendering") / "tiny_qwen3"), local_files_only=True, padding_side="left"
+    )
+    names.response_template = qwen3_template  # how TRL finds the calls in what was generated
+    config = arguments(got, "rl", tmp_path, per_device_train_batch_size=2, max_completion_length=4)
+    trainer = GRPOTrainer(
+        model(len(names)),
+        args=GRPOConfig(**config),
+        train_dataset=loaded(got, "rl"),
+        processing_class=names,
+        environment_factory=Desk,
+    )
+    trainer.train()
+    assert len(resets) >= 2
+    for row in resets:
+        assert row == rows[row["group"]]
