@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from curatec.runtime.conversation.spans import Trained
@@ -58,13 +59,13 @@ class Layout:
         tools = None if row.tools is None else self._schemas(tuple(row.tools))
         self._refuse_special(messages)
         template, shape = self.templates[bool(tools)], self.shapes[bool(tools)]
-        text = template(messages, tools)
-        marked, seen = _seen(template, messages, tools, text)
+        render = partial(template, tools=tools, prompt=row.prompt)
+        marked, seen = _seen(render, messages)
         _check_texts(messages, row.marks, marked.leaves, seen)
         if row.marks is None:
-            return Laid(text)
+            return Laid(seen.text)
         places = trained_places(messages, row.marks, marked.leaves, seen, shape, except_reasoning=row.except_reasoning)
-        return Laid(text, places)
+        return Laid(seen.text, places)
 
     def _schemas(self, texts: tuple[str, ...]) -> list[Any]:
         if texts not in self._tools:
@@ -94,14 +95,13 @@ def _texts(value: Any) -> Iterator[str]:
 # ---- what the template did to the texts ----
 
 
-def _seen(
-    template: Template, messages: list[dict[str, Any]], tools: list[Any] | None, text: str
-) -> tuple[Marked, Seen]:
+def _seen(render: Callable[..., str], messages: list[dict[str, Any]]) -> tuple[Marked, Seen]:
     """Where the texts went. Marks must not change what the template writes; one that looks at how a text begins or ends
     is asked again with marks in assistant messages only. Raises TemplateRaised, Refused."""
+    text = render(messages)
     for marks in (lambda role: True, lambda role: role == "assistant"):
         marked = mark(messages, marks)
-        seen = find(template(marked.messages, tools, marks=marked.generation), marked)
+        seen = find(render(marked.messages, marks=marked.generation), marked)
         if seen.text == text:
             return marked, seen
     spoken = [leaf.text for leaf in mark(messages, lambda _: True).leaves if not leaf.thought]

@@ -24,7 +24,7 @@ from curatec.runtime.rendering.template import Template, compile_template
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_BUILTIN = {"builtin:tiny-qwen3": "tiny_qwen3"}
+_BUILTIN = {"builtin:tiny-qwen3": "curatec.runtime.rendering.tiny_qwen3"}
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
 # The names that transformers hands to templates.
 _NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
@@ -96,7 +96,7 @@ def _folder(name: str, base: Path, project: Path, allowed: tuple[Path, ...]) -> 
                 help=(*did_you_mean(name, _BUILTIN), "built in are: " + ", ".join(f"`{known}`" for known in _BUILTIN)),
                 place=name,
             )
-        return files("curatec.runtime.rendering") / _BUILTIN[name]
+        return files(_BUILTIN[name])
     if "\0" in name:
         raise CuratecError.of("C0627", "this name of a tokenizer holds a null character", help=_OFFLINE)
     here = base / name

@@ -45,9 +45,10 @@ class Renderer:
         marks: Sequence[Trained] | None = None,
         *,
         except_reasoning: bool = False,
+        prompt: bool = False,
     ) -> Rendered | Refusal:
         """One conversation as `render_many` renders it."""
-        return self.render_many([Row(messages, tools, marks, except_reasoning)])[0]
+        return self.render_many([Row(messages, tools, marks, except_reasoning, prompt)])[0]
 
     def render_many(self, rows: Iterable[Row]) -> list[Rendered | Refusal]:
         """Each row's tokens with the mask, or why it is refused."""

@@ -13,12 +13,13 @@ from curatec.runtime.conversation.spans import Trained
 class Row(NamedTuple):
     """One conversation. `tools` are JSON texts of schemas. `marks` are one a message, None where nothing is trained; a
     weight above 0 trains, labels do not say how much. `except_reasoning` is the spec's: it leaves out the empty blocks
-    of reasoning that a template writes as well, which no mark can say."""
+    of reasoning that a template writes as well, which no mark can say. `prompt` adds what asks for the model's turn."""
 
     messages: Sequence[Message]
     tools: Sequence[str] | None = None
     marks: Sequence[Trained] | None = None
     except_reasoning: bool = False
+    prompt: bool = False
 
 
 @dataclass(frozen=True, slots=True)

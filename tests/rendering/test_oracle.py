@@ -15,7 +15,7 @@ from curatec.runtime.conversation.messages import Message, json_of
 from curatec.runtime.rendering import Refusal, Rendered, Row
 from tests.formats.conftest import shared_data  # noqa: F401 (a fixture)
 from tests.rendering.conftest import Renderers
-from tests.rendering.conversations import conversations, marks, schema, tau_runs
+from tests.rendering.conversations import assistant, call, conversations, marks, schema, tau_runs, tool, user
 from tests.rendering.styles import HERMES, LLAMA3, MISTRAL, STYLES, TINY, Style, expected
 from tests.rendering.test_trained_text import learnt
 
@@ -48,6 +48,17 @@ def test_texts_and_ids(renderers: Renderers, oracle: Oracle, style: Style, data:
     row = renderers(style).render(messages, tools)
     assert isinstance(row, Rendered)
     agrees(oracle(style), messages, tools, row)
+
+
+@styles
+def test_prompts(renderers: Renderers, oracle: Oracle, style: Style) -> None:
+    for messages in ([user("a")], [user("a"), assistant("", call()), tool("x")]):
+        row = renderers(style).render(messages, [schema()], prompt=True)
+        assert isinstance(row, Rendered)
+        assert row.text == applied(oracle(style), messages, [schema()], tokenize=False, add_generation_prompt=True)
+        assert row.input_ids == applied(
+            oracle(style), messages, [schema()], return_dict=False, add_generation_prompt=True
+        )
 
 
 @pytest.mark.parametrize("style", [TINY, HERMES], ids=lambda style: style.name)
