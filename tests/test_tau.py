@@ -110,6 +110,30 @@ def test_no_call_carries_the_nulls_of_another(out: Path) -> None:
     assert shown > 1000
 
 
+def test_prompts_carry_what_the_tasks_of_the_source_say(out: Path) -> None:
+    """Gold calls, answers, the digest of the final state and the user's instruction, as `json` reads them."""
+    known = {}
+    for path in sorted((DATA / "tau_bench").rglob("*.json")):
+        for run in json.loads(path.read_text()):
+            task = run["info"].get("task")
+            if task:
+                known[task["instruction"]] = [[a["name"], a["kwargs"]] for a in task["actions"]], task["outputs"]
+    for path in sorted((DATA / "tau2_bench").rglob("trajectories/*.json")):
+        for task in json.loads(path.read_text())["tasks"]:
+            criteria = task["evaluation_criteria"]
+            calls = [[a["name"], a["arguments"]] for a in criteria["actions"] or []]
+            known[json.dumps(task["user_scenario"])] = calls, criteria["communicate_info"] or []
+    rows = _rows(out, "rl")
+    assert len(rows) > 20
+    for row in rows:
+        asked = row["reset"].get("instruction") or json.dumps(row["reset"]["scenario"])
+        assert ([[c["name"], c["arguments"]] for c in row["gold_calls"]], row["gold_answers"]) == known[asked]
+        assert row["reset"]["task_id"] == row["task_id"]
+        assert 0.1 <= row["pass_rate"] <= 0.9
+        assert row["attempts"] >= 2
+    assert sum(row["state_digest"] is not None for row in rows) > 20
+
+
 def _settings(tmp_path: Path, **more: Any) -> dict[str, Any]:
     quiet = {"report_to": [], "save_strategy": "no", "disable_tqdm": True, "max_steps": 1}
     cpu = {"use_cpu": True, "bf16": False, "activation_checkpointing": False, "per_device_train_batch_size": 1}

@@ -73,9 +73,9 @@ def row(output: Output, sink: str, example: str) -> dict[str, Any]:
 
 
 def _value(name: str, value: Any) -> Any:
-    if name in (*_CONVERSATIONS, "tools", "completion") and isinstance(value, list):
+    if name in (*_CONVERSATIONS, "tools", "completion", "gold_calls") and isinstance(value, list):
         return [orjson.loads(text) if isinstance(text, str) else text for text in value]
-    if name in ("gold", "meta") and isinstance(value, str):
+    if name in ("gold", "meta", "reset") and isinstance(value, str):
         return orjson.loads(value)
     return value
 
@@ -112,7 +112,7 @@ def _tool_name(tool: Any) -> str:
 
 
 def _rest(values: dict[str, Any]) -> Iterator[str]:
-    for name in ("key", "value", "reward", "gold"):
+    for name in ("key", "value", "reward", "reset", "gold_calls", "gold_answers", "state_digest", "gold"):
         if values.get(name) is not None:
             yield ""
             value = values[name]
