@@ -55,8 +55,9 @@ class Made:
         return dict(lost.select("traj_id", "reason").iter_rows())
 
     def conserved(self, sink: str) -> None:
-        """Every trajectory that entered is accounted for exactly once."""
-        entered = sorted(self.executed.ends[sink].rows["id"])
+        """Every trajectory that entered, and every row that the sink made, is accounted for exactly once."""
+        made = self.ledger(sink).filter(action="created")["traj_id"].to_list()
+        entered = sorted([*self.executed.ends[sink].rows["id"], *made])
         there = self.ledger(sink).filter(
             pl.col("action").is_in(ACCOUNTED) & ~pl.col("traj_id").str.starts_with("pair-")
         )
