@@ -93,8 +93,8 @@ def test_fit_counts_the_whole_row(made: Make) -> None:
     got = made(RECORDS, spec.format(sizes[3], "drop"), name="drop")
     assert sorted(row["n_tokens"] for row in got.rows("sft")) == [n for n in sizes if n <= sizes[3]]
     for how in ("cut oldest exchange", "window"):
-        got = made(RECORDS, spec.format(sizes[0] - 20, how), name=how[:3])
-        assert all(row["n_tokens"] <= sizes[0] - 20 for row in got.rows("sft"))
+        got = made(RECORDS, spec.format(sizes[-1] - 20, how), name=how[:3])
+        assert all(row["n_tokens"] <= sizes[-1] - 20 for row in got.rows("sft"))
         got.conserved("sft")
     texts = {decoded(row) for row in got.rows("sft")}
     wholes = [piece for i in range(6) for piece in generated(i, reasoning=True)]
