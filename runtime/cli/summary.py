@@ -29,6 +29,9 @@ def _sources(manifest: Mapping[str, Any]) -> str:
         formats = ", ".join(given["formats"]) or "no format"
         rejected = f", {count(given['rejected'])} records could not be read" if given["rejected"] else ""
         lines.append(f"  from {name}: {count(given['records'])} runs ({formats}){rejected}")
+    tables, sealed = manifest["side"]["tables"], manifest["side"]["test_sets"]
+    lines += [f"  table {name}: {count(given['records'])} rows" for name, given in tables.items()]
+    lines += [f"  test set {name}: {count(given['records'])} items kept out" for name, given in sealed.items()]
     return "\n".join(lines)
 
 

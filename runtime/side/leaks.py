@@ -6,7 +6,8 @@ Chinese.
 
 **Rules**, the first that holds is the reason:
 
-- `test_id`: the item's id is the `task_id` or the `task` of the run;
+- `test_id`: the item's id is the `task_id` or the `task` of the run (`7` is that task of every domain, `retail/7` of
+  one);
 - `test_text`: all words of the item, in a row, inside one text that the user or the agent wrote;
 - `test_ngram`: N words of the item in a row (13 unless the spec says otherwise), inside one text of the run, also one
   that a tool gave back or a call handed over. An item of fewer than N words is found by the rule above only.

@@ -111,6 +111,12 @@ def test_a_short_item_is_found_whole_and_said() -> None:
     assert finder.find(texts_of(rows)) == {0: Leak("test_text", "cancel it")}
 
 
+def test_sets_and_rows_without_words() -> None:
+    rows = texts_of([(0, "one two", True), (1, "", True), (2, "…", True)])
+    assert Finder.of(sealed(("a", None), ("b", "…"), ("c", "")), 13).find(rows) == {}
+    assert Finder.of(sealed(("a", "one two")), 13).find(texts_of([])) == {}
+
+
 def test_evidence_is_short() -> None:
     text = " ".join(f"word{i}" for i in range(100))
     [leak] = Finder.of(sealed(("long", text)), 13).find(texts_of([(7, text, True)])).values()

@@ -200,7 +200,9 @@ def test_plan_tells_what_changed_beside(place: Place) -> None:
     spec = TRIED.replace("strategy small {", f"{TABLE}\nstrategy small {{").replace("BODY", "join v on task")
     (place.root / "small.curate").write_text(spec)
     (place.root / "hidden.json").write_text('[{"task": "t1", "words": null}, {"task": "t2", "words": "x"}]')
-    place("compile", "small.curate", "-o", "out", "-q")
+    said = place("compile", "small.curate", "-o", "out").out
+    assert "table v: 2 rows" in said
+    assert "test set hidden: 2 items kept out" in said
     side = json.loads((place.root / "out" / "manifest.json").read_text())["side"]
     assert [(kind, name, told["records"]) for kind, found in side.items() for name, told in found.items()] == [
         ("tables", "v", 2),
