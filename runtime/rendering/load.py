@@ -62,14 +62,16 @@ def load(name: str, template: str | None, base: Path, project: Path, allowed: tu
         )
     texts = {False: found.default, True: found.tool_use or found.default}
     tokenizer = _tokenizer(found.tokenizer, name)
-    names = _names(found.config)
-    added = {number: token.content for number, token in tokenizer.get_added_tokens_decoder().items()}
+    _add_tokens(tokenizer, found.config)
+    names = {key: text for key in _NAMES if (text := _content(found.config.get(key))) is not None}
+    added = {number: token.content for number, token in sorted(tokenizer.get_added_tokens_decoder().items())}
     special = _special(tokenizer)
     templates = {tools: _compiled(text, names, shown_name) for tools, text in texts.items()}
     shapes = {tools: shape_of(made, special) for tools, made in templates.items()}
     said = json.dumps([texts[False], texts[True], names], sort_keys=True).encode()
     template_digest = xxhash.xxh3_128_hexdigest(said)
-    digest = xxhash.xxh3_128_hexdigest(found.tokenizer + b"\0" + said)
+    whole = b"\0".join((found.tokenizer, json.dumps(added).encode(), said))
+    digest = xxhash.xxh3_128_hexdigest(whole)
     return Renderer(name, digest, template_digest, tokenizer, templates, shapes, special, added)
 
 
@@ -232,14 +234,33 @@ def _special(tokenizer: Tokenizer) -> re.Pattern[str] | None:
     return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
 
-def _names(config: Mapping[str, Any]) -> dict[str, str]:
-    names: dict[str, str] = {}
-    for key in _NAMES:
-        value = config.get(key)
-        content = value.get("content") if isinstance(value, dict) else value
-        if isinstance(content, str):
-            names[key] = content
-    return names
+def _add_tokens(tokenizer: Tokenizer, config: Mapping[str, Any]) -> None:
+    """What the configuration names beyond `tokenizer.json`, in the order in which transformers adds it."""
+    from tokenizers import AddedToken
+
+    known = {repr(token) for token in tokenizer.get_added_tokens_decoder().values()}
+    decoder = config.get("added_tokens_decoder")
+    numbered = decoder.items() if isinstance(decoder, dict) else ()
+    fitted = [(int(number), token) for number, token in numbered if number.isdigit() and _content(token) is not None]
+    flags = ("single_word", "lstrip", "rstrip", "normalized", "special")
+    tokens = [
+        AddedToken(token["content"], **{flag: token[flag] for flag in flags if isinstance(token.get(flag), bool)})
+        for _, token in sorted(fitted, key=lambda pair: pair[0])
+        if isinstance(token, dict)
+    ]
+    tokenizer.add_tokens([token for token in tokens if repr(token) not in known])
+    held = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
+    extra = config.get("extra_special_tokens") or config.get("additional_special_tokens") or ()
+    listed = list(extra.values()) if isinstance(extra, dict) else extra if isinstance(extra, list) else []
+    more = [config.get(key) for key in _NAMES] + listed
+    contents = dict.fromkeys(text for token in more if (text := _content(token)) and text not in held)
+    tokenizer.add_tokens([AddedToken(text, special=True) for text in contents])
+
+
+def _content(token: Any) -> str | None:
+    """A token is a text, or an object that holds one."""
+    content = token.get("content") if isinstance(token, dict) else token
+    return content if isinstance(content, str) else None
 
 
 # ---- templates ----

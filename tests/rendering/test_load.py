@@ -214,6 +214,22 @@ def test_a_broken_configuration(tmp_path: Path) -> None:
     assert "tokenizer_config.json" in said
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"added_tokens_decoder": [1], "extra_special_tokens": 3, "bos_token": 5},
+        {"added_tokens_decoder": {"x": {"content": "a"}, "1": {}, "2": {"content": 3}, "3": "a", "4": None}},
+        {"extra_special_tokens": {"a": None}, "additional_special_tokens": "abc", "eos_token": {}},
+        {"extra_special_tokens": "abc", "chat_template": [1, {"name": 2}]},
+    ],
+)
+def test_a_configuration_of_another_shape(tmp_path: Path, config: dict[str, Any]) -> None:
+    folder = HERMES.write(tmp_path / "mine")
+    before = loaded("mine", tmp_path).added
+    (folder / "tokenizer_config.json").write_text(json.dumps({**HERMES.names, **config}))
+    assert loaded("mine", tmp_path).added == before
+
+
 def test_no_template(tmp_path: Path) -> None:
     folder = HERMES.write(tmp_path / "mine")
     (folder / "chat_template.jinja").unlink()

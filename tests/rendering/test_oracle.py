@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from curatec.runtime.conversation.messages import Message, json_of
-from curatec.runtime.rendering import Refusal, Rendered, Row
+from curatec.runtime.rendering import Refusal, Rendered, Row, load
 from tests.formats.conftest import shared_data  # noqa: F401 (a fixture)
 from tests.rendering.conftest import Renderers
 from tests.rendering.conversations import assistant, call, conversations, marks, schema, tau_runs, tool, user
@@ -70,6 +70,31 @@ def test_masks(renderers: Renderers, oracle: Oracle, style: Style, data: st.Data
     assert isinstance(row, Rendered)
     told = applied(oracle(style), messages, None, return_dict=True, return_assistant_tokens_mask=True)
     assert [int(label != -100) for label in row.labels] == told["assistant_masks"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"pad_token": "<|pad|>"},
+        {"unk_token": {"content": "the", "__type": "AddedToken"}},
+        {"extra_special_tokens": ["<|one|>", "<|two|>"]},
+        {"additional_special_tokens": ["<|one|>"], "sep_token": "<|two|>"},
+        {"added_tokens_decoder": {"9000": {"content": "<|one|>", "special": True}, "9001": {"content": "order"}}},
+        {"added_tokens_decoder": {"9000": {"content": "<|two|>", "lstrip": True, "rstrip": True, "special": True}}},
+    ],
+)
+def test_tokens_that_only_the_configuration_names(tmp_path: Path, more: dict[str, Any]) -> None:
+    from transformers import AutoTokenizer
+
+    folder = HERMES.write(tmp_path / "mine")
+    config = json.loads((folder / "tokenizer_config.json").read_text()) | more
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    renderer, judge = load("mine", None, tmp_path, tmp_path, ()), AutoTokenizer.from_pretrained(folder)
+    for text in ("the order <|one|> <|two|>\n<|pad|>", "order<|two|>the", "<|one|><|begin|>"):
+        ids = judge(text, add_special_tokens=False)["input_ids"]
+        assert renderer.tokenizer.encode(text, add_special_tokens=False).ids == ids
+        assert renderer.count([text]) == [len(ids)]
+    assert set(renderer.added.values()) == set(judge.added_tokens_encoder)
 
 
 # ---- every run of tau-bench and tau2 ----
