@@ -91,8 +91,8 @@ COMMON = (
     Col("license", "text", "license of the source, if it is known"),
     Col("task", "text", "domain/task_id"),
     Col("split", "text", "train or validation"),
-    Col("n_tokens", "int", "estimated tokens of all texts of the row, tool schemas apart"),
-    Col("n_trained", "int", "estimated tokens of the text that is trained"),
+    Col("n_tokens", "int", "tokens of all texts of the row: exact after `render`, else estimated, tool schemas apart"),
+    Col("n_trained", "int", "tokens of the text that is trained, counted alike"),
 )
 
 

@@ -1,4 +1,4 @@
-"""How many tokens a row's messages are: exact after `render`, else estimated (UTF-8 bytes / 4, tool schemas apart)."""
+"""How many tokens a row's texts are: exact after `render`, else estimated (UTF-8 bytes / 4, tool schemas apart)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from curatec.compiler.text import estimate_tokens_py
 from curatec.runtime.conversation import messages as m
 
 if TYPE_CHECKING:
@@ -15,10 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Each method gives a number of tokens, or the template's reason (`rendering.Refusal`) for showing no such row."""
+    """A number of tokens; of messages, or the template's reason (`rendering.Refusal`) for showing no such row."""
 
     renderer: Renderer | None
-    form: m.Form
+    form: m.Form = "trl"
+
+    def texts(self, texts: Sequence[str]) -> int:
+        """Of plain texts."""
+        return sum(map(estimate_tokens_py, texts)) if self.renderer is None else sum(self.renderer.count(texts))
 
     def conversation(self, messages: Sequence[m.Message], tools: Sequence[str] | None) -> int | str:
         """Of a conversation as it is."""

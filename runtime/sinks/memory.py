@@ -5,7 +5,6 @@ from __future__ import annotations
 import polars as pl
 
 from curatec.compiler import plan
-from curatec.compiler.text import estimate_tokens_py
 from curatec.runtime.side import side_of
 from curatec.runtime.side.leaks import TEXTS, Finder
 from curatec.runtime.sinks import trainer
@@ -13,6 +12,7 @@ from curatec.runtime.sinks.account import Account
 from curatec.runtime.sinks.buckets import Buckets
 from curatec.runtime.sinks.columns import COMMON, Col
 from curatec.runtime.sinks.files import Files
+from curatec.runtime.sinks.measure import Measure
 from curatec.runtime.sinks.place import Place
 from curatec.runtime.sinks.written import Written
 
@@ -26,7 +26,7 @@ COLUMNS = (
 def write(place: Place, target: plan.Memory) -> Written:
     """Files, ledger rows and account of a memory sink. A key or value of mere white space counts as null."""
     state, (keys, values) = place.state.values([target.key, target.value])
-    buckets, account = Buckets(place.scratch), Account()
+    buckets, account, measure = Buckets(place.scratch), Account(), Measure(state.renderer)
     leaking = _leaking(place, keys, values)
     about = state.rows.select("id", "origin", "source", "license", "task").iter_rows()
     for (id_, origin, source, license_, task), key, value, leaks in zip(about, keys, values, leaking, strict=True):
@@ -34,7 +34,7 @@ def write(place: Place, target: plan.Memory) -> Written:
         if rule is not None:
             account.drop(id_, rule)
             continue
-        n_tokens = estimate_tokens_py(key) + estimate_tokens_py(value)
+        n_tokens = measure.texts((key, value))
         account.keep(id_, "train", n_tokens, 0)
         row = {
             "example_id": id_,
@@ -55,7 +55,7 @@ def write(place: Place, target: plan.Memory) -> Written:
     settings = {
         "files": trainer.files(files.names),
         "retrieve": {"method": target.method, "top": target.top},
-        "tokens": trainer.Setting("estimate", "n_tokens is UTF-8 bytes / 4: no tokenizer is named."),
+        **trainer.tokens(state.renderer, "n_tokens is UTF-8 bytes / 4: no tokenizer is named.", "Of key and value."),
         "columns": trainer.about(COLUMNS),
     }
     names = (*files.names, trainer.write(place.folder, settings))

@@ -38,7 +38,8 @@ def told(made: Made, sink: str) -> dict[str, Any]:
 
 def test_counts_by_hand(made: Make) -> None:
     records = [run("1", user("Hi"), says("yes"), success=True), run("1", user("Hi"), says("no no"), success=False)]
-    got = made(records, f"{RENDER} emit rl {{ }} emit preference {{ {PAIRS} }}")
+    memory = "emit memory { key task_text value final_answer }"
+    got = made(records, f"{RENDER} emit rl {{ }} emit preference {{ {PAIRS} }} {memory}")
     prompt = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
     yes, no = (encoded(f"{prompt}{said}<|im_end|>\n") for said in ("yes", "no no"))
     assert {row["n_tokens"] for row in got.rows("rl")} == {encoded(prompt)}
@@ -46,9 +47,12 @@ def test_counts_by_hand(made: Make) -> None:
     assert (pair["n_chosen"], pair["n_rejected"]) == (yes, no)
     assert pair["n_trained"] == yes + no - 2 * encoded(prompt)
     assert pair["n_tokens"] == pair["n_trained"] + encoded(prompt)
+    assert {(row["value"], row["n_tokens"]) for row in got.rows("memory", "memory")} == {
+        (said, encoded("Hi") + encoded(said)) for said in ("yes", "no no")
+    }
     renderer = got.executed.shared.renderer
     assert renderer is not None
-    for sink in ("rl", "preference"):
+    for sink in ("rl", "preference", "memory"):
         assert told(got, sink)["tokens"] == "exact"
         assert told(got, sink)["template_digest"] == renderer.template_digest
     assert f"has {max(yes, no)}." in (got.out / "preference" / "trainer.yaml").read_text()
@@ -62,6 +66,25 @@ def test_what_the_template_refuses_is_rejected_and_pairs_with_nobody(made: Make)
         assert got.written[sink].rejected == {"special_token_in_text": 1}
         got.conserved(sink)
     assert len(got.rows("preference")) == 1
+
+
+def test_a_pair_whose_prompt_the_template_refuses_is_rejected(
+    made: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runs are shown as they are; what asks for an answer is not."""
+    text = """{% for m in messages %}{{ '<|im_start|>' ~ m.role ~ '\\n' ~ m.content ~ '<|im_end|>\\n' }}{% endfor %}
+{% if add_generation_prompt %}{{ raise_exception('no questions') }}{% endif %}"""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "mute.jinja").write_text(text)
+    monkeypatch.chdir(tmp_path / "a")  # where the spec stands
+    records = [run("1", user("Hi"), says("yes"), success=True), run("1", user("Hi"), says("no no"), success=False)]
+    got = made(records, f'{RENDER} template "mute.jinja" emit rl {{ }} emit preference {{ {PAIRS} }}')
+    assert got.written["rl"].rejected == {"template_raises": 2}
+    written = got.written["preference"]
+    assert (written.rejected, written.created, written.replaced) == ({"template_raises": 1}, 1, 2)
+    assert got.rows("preference") == []
+    for sink in ("rl", "preference"):
+        got.conserved(sink)
 
 
 @pytest.mark.parametrize("form", ["trl", "openai"])

@@ -91,3 +91,14 @@ def test_memory_needs_key_and_value(made: Make) -> None:
     got = made(records, "emit memory { key task_text value final_answer }")
     assert got.written["memory"].dropped == {"null_key": 2, "null_value": 1}
     assert [row["n_tokens"] for row in got.rows("memory", "memory")] == [2]
+
+
+def test_memory_of_made_rows_names_the_run_they_come_from(made: Make) -> None:
+    got = made(
+        [run("1", user("a"), says("b"), says("c"))], "decompose at true emit memory { key id value final_answer }"
+    )
+    [run_id] = got.executed.start.rows["id"]
+    rows = got.rows("memory", "memory")
+    assert {row["value"]: row["parents"] for row in rows} == {"b": [run_id], "c": [run_id]}
+    assert {row["example_id"] for row in rows} == {f"{run_id}#d1", f"{run_id}#d2"}
+    got.conserved("memory")
