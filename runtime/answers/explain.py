@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 from curatec.compiler import plan
@@ -12,7 +11,8 @@ from curatec.compiler.content import TRAJECTORY_CONTENT
 from curatec.compiler.core import Core, columns
 from curatec.compiler.fields import TRAJECTORY
 from curatec.compiler.types import Level
-from curatec.runtime.answers.core_text import core_text, list_text, order_text
+from curatec.runtime.answers.core_text import core_text, list_text
+from curatec.runtime.answers.operation_text import context_text, says
 from curatec.runtime.execute import edits_turns, expressions, until_edit
 from curatec.runtime.state import measures
 
@@ -24,6 +24,8 @@ def as_data(whole: plan.Plan) -> dict[str, Any]:
         "plan_digest": plan.digest(whole),
         "params": dict(whole.params),
         "sources": [_source(corpus) for corpus in whole.corpora],
+        "tables": [{"name": t.name, "path": list(t.path), "key": t.key} for t in whole.tables],
+        "test_sets": [{"name": t.name, "path": list(t.path)} for t in whole.sealed],
         "branches": [_branch(whole, None), *(_branch(whole, branch) for branch in (*whole.stages, *whole.sinks))],
         "expectations": [e.text for e in whole.expectations],
     }
@@ -73,7 +75,7 @@ def _step(step: plan.Step, measured: _Read) -> dict[str, Any]:
         "says": says(step.operation),
         "because": step.because,
         "reads_turns": measured.turns,
-        "writes_turns": edits_turns(step),
+        "writes_turns": edits_turns(step) and not isinstance(step.operation, plan.Render),
         "measures": [core_text(core) for core in measured.cores],
     }
 
@@ -98,14 +100,14 @@ def _walk(
     """
     for i, step in enumerate(steps):
         rest = steps[i + 1 :]
-        whole = edits_turns(step) or isinstance(step.operation, plan.ToolsFilter)
+        whole = edits_turns(step) or isinstance(step.operation, (plan.ToolsFilter, plan.Decontaminate, plan.Mix))
         own = [] if whole else [m for core in expressions(step.operation) for m in measures(core) if m not in known]
         if own:
             ahead = [*until_edit(rest), *(later if not any(edits_turns(s) for s in rest) else ())]
             own += [m for core in ahead for m in measures(core) if m not in known and _computable(m, rows)]
             own = list(dict.fromkeys(own))
             known.update(own)
-        yield step, _Read(whole or bool(own), tuple(own))
+        yield step, _Read((whole and not isinstance(step.operation, plan.Render)) or bool(own), tuple(own))
         if edits_turns(step):
             known.clear()
         rows.update(_adds(step))
@@ -144,79 +146,20 @@ def _columns_before(whole: plan.Plan, branch: plan.Branch | None) -> set[str]:
     return names.union(*(_adds(step) for step in before))
 
 
-# ---- operations in words ----
-
-
-@singledispatch
-def says(operation: Any) -> str:
-    """An operation as source-like text; of what has no words here, its name."""
-    return type(operation).__name__.lower()
-
-
-@says.register
-def _(o: plan.Filter) -> str:
-    return f"{o.verb} where {core_text(o.where)}"
-
-
-@says.register
-def _(o: plan.TurnsFilter) -> str:
-    return f"turns {o.verb} where {core_text(o.where, Level.TURN)}" + (" repair" if o.repair else "")
-
-
-@says.register
-def _(o: plan.TurnsSet) -> str:
-    where = f" where {core_text(o.where, Level.TURN)}" if o.where is not None else ""
-    return f"turns set {o.field} = {core_text(o.value, Level.TURN)}{where}"
-
-
-@says.register
-def _(o: plan.ToolsFilter) -> str:
-    return f"tools {o.verb} where {core_text(o.where, Level.TOOL)}"
-
-
-@says.register
-def _(o: plan.Dedup) -> str:
-    return f"dedup exact on {list_text(o.on)}" + (f" best by {order_text(o.best)}" if o.best else "")
-
-
-@says.register
-def _(o: plan.Limit) -> str:
-    per = f" per {list_text(o.per)}" if o.per else ""
-    return f"limit {o.count}{per}" + (f" order by {order_text(o.order)}" if o.order else "")
-
-
-@says.register
-def _(o: plan.Sample) -> str:
-    much = f"{100 * o.share:g}%" if o.share is not None else str(o.count)
-    return f"sample {much}" + (f" per {list_text(o.per)}" if o.per else "") + f" seed {o.seed}"
-
-
-@says.register
-def _(o: plan.Derive) -> str:
-    return f"derive {o.name} = {core_text(o.value)}"
-
-
-@says.register
-def _(o: plan.Tag) -> str:
-    return "tag failure: " + "; ".join(f"{name} when {core_text(where)}" for name, where in o.families)
-
-
-@says.register
-def _(o: plan.Sort) -> str:
-    return f"sort by {order_text(o.by)}"
-
-
-@says.register
-def _(o: plan.Split) -> str:
-    shares = " ".join(f"{name} {100 * share:g}%" for name, share in o.shares)
-    return f"split by {core_text(o.by)} {{ {shares} }} seed {o.seed}"
+# ---- sinks in words ----
 
 
 def settings(target: plan.Target) -> dict[str, str]:
     """What a sink is told, as text by name; what was not said and is nothing is left out."""
     match target:
         case plan.Sft():
-            return {"loss": _loss(target.loss), **_plain(target, "fit_tokens", "format", "reasoning")}
+            found = {"loss": _loss(target.loss), **_plain(target, "format", "reasoning")}
+            if target.fit_tokens is not None:
+                how = {"cut": "cut oldest exchange"}.get(target.overflow, target.overflow)
+                found["fit"] = f"{target.fit_tokens} tokens else {how}"
+            if target.context is not None:
+                found["context"] = context_text(target.context)
+            return found
         case plan.Rl():
             reward = " + ".join(f"{weight:g} * {name}" for name, weight in target.reward)
             return {"prompt": f"until {target.prompt} assistant", "reward": reward, **_plain(target, "group", "format")}

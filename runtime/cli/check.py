@@ -74,7 +74,8 @@ def _summary(spec: str, checked: Checked | None, diagnostics: tuple[Diagnostic, 
 
 def _effects(checked: Checked) -> dict[str, Any]:
     """What compiling touches: the files that it reads, and everything beyond them."""
-    reads = {corpus.name: list(corpus.path) for plan in checked.plans.values() for corpus in plan.corpora}
+    named = (made for p in checked.plans.values() for made in (*p.corpora, *p.tables, *p.sealed))
+    reads = {made.name: list(made.path) for made in named}
     return {"reads": reads, "beyond": list(checked.effects)}
 
 

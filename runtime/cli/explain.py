@@ -80,6 +80,10 @@ def _lines(data: dict[str, Any]) -> Iterator[str]:
         yield f"  from {source['name']}: {', '.join(source['path'])}"
         for name, value in source["settings"].items():
             yield f"    {name} {value}"
+    for table in data["tables"]:
+        yield f"  table {table['name']}: {', '.join(table['path'])}, by {table['key']}"
+    for sealed in data["test_sets"]:
+        yield f"  test set {sealed['name']}: {', '.join(sealed['path'])}"
     number = 0
     for branch in data["branches"]:
         if branch["kind"] == "shared" and not branch["steps"]:
