@@ -151,8 +151,10 @@ def _thoughts(text: str, turn: Turn, tags: Sequence[tuple[str, str]]) -> list[Pl
     bare = re.compile(rf"\s*(?:{_any(closes)})\s*").match(text, turn.head, turn.leaves[0][0].start)
     cuts += [Place(*bare.span())] if bare else []
     empty = re.compile(rf"(?:{_any(opens)})\s*(?:{_any(closes)})\s*")
-    for start, end in _gaps(turn):
-        cuts += [Place(*match.span()) for match in empty.finditer(text, start, end)]
+    # A reply that was cut right behind a tag: nothing but reasoning is opened by one.
+    cut = re.compile(rf"(?:{_any(opens)})\s*(?:(?:{_any(closes)})\s*)?")
+    for start, end, thought in _gaps(turn):
+        cuts += [Place(*match.span()) for match in (empty if thought else cut).finditer(text, start, end)]
     return sorted(cuts)
 
 
@@ -180,13 +182,13 @@ def _any(tags: Sequence[str]) -> str:
     return "|".join(map(re.escape, tags))
 
 
-def _gaps(turn: Turn) -> Iterator[tuple[int, int]]:
-    """What the template wrote between the texts of a turn."""
+def _gaps(turn: Turn) -> Iterator[tuple[int, int, bool]]:
+    """What the template wrote between the texts of a turn, and whether the text behind is reasoning."""
     at = turn.head
-    for place, _ in turn.leaves:
-        yield at, place.start
+    for place, leaf in turn.leaves:
+        yield at, place.start, leaf.thought
         at = place.end
-    yield at, turn.end
+    yield at, turn.end, False
 
 
 def _without(whole: Place, cuts: Sequence[Place]) -> list[Place]:

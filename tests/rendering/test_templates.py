@@ -236,6 +236,7 @@ THINKING = "<think>\nHm.\n</think>\n\nYes. <think>Wait.</think>\nNo."
     [
         (THINKING, THINKING, "Yes. No."),
         ("Yes. <think>cut", "Yes. <think>cut", "Yes. "),
+        ("Yes.\n<think>\n", "Yes.\n<think>\n", "Yes.\n"),
         ("Hm.</think>\nYes.", "Hm.</think>\nYes.", "Yes."),
         ("<think></think>Yes.", "<think></think>Yes.", "Yes."),
         ("<think>\n\n</think>\n\nYes.", "<think>\n\n</think>\n\nYes.", "Yes."),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from curatec.runtime.rendering import Rendered, Renderer
+from curatec.runtime.rendering import Refusal, Rendered, Renderer
 from tests.rendering.conftest import Renderers
 from tests.rendering.conversations import (
     RAGGED,
@@ -22,7 +23,7 @@ from tests.rendering.conversations import (
     tool,
     user,
 )
-from tests.rendering.styles import QWEN3, STYLES, Style, expected
+from tests.rendering.styles import HERMES, MISTRAL, QWEN3, STYLES, TINY, Style, expected
 
 LAX = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 styles = pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
@@ -64,6 +65,40 @@ def test_trained_text_is_what_the_rule_says(renderers: Renderers, style: Style, 
         assert len(learnt(renderer, row)) < len(wanted)
     else:
         assert learnt(renderer, row) == wanted
+
+
+_TAGGED = st.lists(
+    st.sampled_from(["<think>", "</think>", "a", "b c", " ", "\n", "<think>\n", "\n</think>\n\n"]),
+    min_size=1,
+    max_size=8,
+).map("".join)
+
+
+def spoken(content: str) -> str:
+    """Content without its blocks of reasoning, as `thinking` describes them."""
+    started_inside = re.match(r"(?:(?!<think>).)*?</think>\s*", content, re.DOTALL)
+    rest = content[started_inside.end() :] if started_inside else content
+    return re.sub(r"<think>.*?(?:</think>\s*|\Z)", "", rest, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("style", [TINY, HERMES, MISTRAL], ids=lambda style: style.name)
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(content=_TAGGED, except_reasoning=st.booleans())
+def test_reasoning_anywhere_in_content(
+    renderers: Renderers, style: Style, content: str, except_reasoning: bool
+) -> None:
+    """Of templates that show content as it is."""
+    messages = [user("a"), assistant(content), user("b"), assistant("end")]
+    renderer, marked = renderers(style), marks(messages, except_reasoning=except_reasoning)
+    row = renderer.render(messages, None, marked, except_reasoning=except_reasoning)
+    words = re.sub(r"</?think>", "", content).strip()
+    if isinstance(row, Refusal):  # there is no text to follow
+        assert row == "template_unclear"
+        assert not words
+        return
+    said = spoken(content) if except_reasoning else content
+    wanted = (said + style.end if said.strip() else "") + "end" + style.end
+    assert row.n_straddling or learnt(renderer, row) == wanted
 
 
 @styles
