@@ -61,10 +61,10 @@ def test_rule_12_per_each_keeps_while_any_element_has_room(bench: Bench) -> None
 
 def test_rule_25_a_mix_holds_its_shares(bench: Bench) -> None:
     for spec, expected in (
-        ("mix { t 50% u 50% }", {"t": 4, "u": 4}),
+        ("mix { t 50% u 50% }", {"t": 5, "u": 4}),  # 9 is the largest total: the odd one to the first name
         ("mix { t 75% u 25% }", {"t": 10, "u": 3}),  # 13 is the largest total: 9.75 and 3.25
-        ("mix { t 50% u 50% } to 5", {"t": 3, "u": 2}),  # the rest goes to the name that comes first
-        ("mix { t 50% u 50% } to at most 100", {"t": 4, "u": 4}),
+        ("mix { t 50% u 50% } to 5", {"t": 3, "u": 2}),
+        ("mix { t 50% u 50% } to at most 100", {"t": 5, "u": 4}),
         ("mix { t 100% u 0% }", {"t": 10}),
     ):
         assert sources(two(bench, f"blend: {spec}", 10, 4)) == expected, spec
@@ -72,7 +72,7 @@ def test_rule_25_a_mix_holds_its_shares(bench: Bench) -> None:
 
 def test_rule_25_a_shortage_is_an_error(bench: Bench) -> None:
     bench.write("b.jsonl", many(4, "u"))
-    for spec, t in (("mix { t 50% u 50% } to 9", 10), ("mix { t 50% u 50% } to 8", 3), ("mix { t 50% u 50% }", 0)):
+    for spec, t in (("mix { t 50% u 50% } to 10", 10), ("mix { t 50% u 50% } to 8", 3), ("mix { t 50% u 50% }", 0)):
         records = many(t, "t") or [record(USER, SAID, source="none")]
         body = "none: drop where meta.source is not null blend: " + spec
         bench.write("a.jsonl", records)
