@@ -16,6 +16,7 @@ from curatec.compiler.check.sinks import SinkChecker
 from curatec.compiler.check.steps import Declared, StepChecker
 from curatec.compiler.core import Const, Core
 from curatec.compiler.statements import statement_text, verb
+from curatec.compiler.verifiers import VERIFIERS
 from curatec.dsl import ast
 from curatec.dsl.diagnostics import Diagnostic, did_you_mean, nearest
 from curatec.dsl.nodes import Name
@@ -85,7 +86,7 @@ class StrategyChecker:
         self.scopes["shared"] = steps.scope
         expectations = self._expectations(expects, sinks)
         self._lint_outcome(strategy, shared, sinks, stages)
-        self._rebound_rollouts(strategy, shared, stages, sinks)
+        self._rollouts(shared, stages, sinks)
         self._view_of_user(strategy, shared)
         return plan.Plan(
             strategy.name.name,
@@ -280,13 +281,13 @@ class StrategyChecker:
         self.scopes[name] = steps.scope
         sinks.append(plan.Branch(name, base, tuple(made), target))
 
-    def _rebound_rollouts(
-        self, strategy: ast.Strategy, shared: list[plan.Step], stages: list[plan.Branch], sinks: list[plan.Branch]
-    ) -> None:
-        """`rebind` above an rl sink: its copies would get there as well."""
+    def _rollouts(self, shared: list[plan.Step], stages: list[plan.Branch], sinks: list[plan.Branch]) -> None:
+        """What stands above an rl sink and would make its rows impossible to win."""
+        rl = next((sink for sink in sinks if sink.name == "rl"), None)
+        if rl is None:
+            return
         bases = {stage.name: stage for stage in stages}
-        base = next((sink.base for sink in sinks if sink.name == "rl"), None)
-        above = list(shared) if any(sink.name == "rl" for sink in sinks) else []
+        above, base = list(shared), rl.base
         while base is not None and base in bases:
             above += bases[base].steps
             base = bases[base].base
@@ -294,6 +295,15 @@ class StrategyChecker:
             if isinstance(step.operation, plan.Rebind):
                 help_ = "a copy's task is not verified again; put it into `emit sft`"
                 self.error("C0409", "`augment rebind` stands above `emit rl`", self.verb(step.statement), help_)
+        reads = (
+            [name for name, _ in rl.target.reward if VERIFIERS[name].inputs] if isinstance(rl.target, plan.Rl) else []
+        )
+        for step in (*above, *rl.steps):
+            if isinstance(step.operation, plan.Redact) and reads:
+                message = f"`{reads[0]}` compares with values that are redacted"
+                help_ = "an environment knows the real ones: redact in `emit sft`, or reward with `call_format`"
+                where = self.verb(step.statement)
+                self.report(Diagnostic("C0420", message, where, "above `emit rl`", (help_,), severity="warning"))
 
     def _view_of_user(self, strategy: ast.Strategy, shared: list[plan.Step]) -> None:
         """The system prompt is the agent's: whoever plays the user should be told something else."""
