@@ -15,7 +15,7 @@ from tests.reference.values import key
 FACTS = """reward success outcome trial session_id parent_id depth agent license defects started_at duration cost
     model task_id"""
 TURN_FIELDS = "role actor content reasoning tool_name call_turn is_error loss_weight copied_context"
-CALL_FIELDS = "name args_json args_raw result_turn"
+CALL_FIELDS = "name args_json args_raw result_turn requestor"
 
 
 def rows_at_from(sources: Sequence[tuple[str, Sequence[tuple[Run, str]]]]) -> list[Row]:
@@ -45,7 +45,8 @@ def _judge(row: Row, peers: Sequence[Row]) -> None:
 
 def _row(source: str, run: Run, digest: str) -> Row:
     row: dict[str, Any] = {name: getattr(run, name) for name in FACTS.split()}
-    row |= {"source": source, "digest": digest, "meta": run.meta_json}
+    row |= {"source": source, "digest": digest, "meta": run.meta_json, "tools_json": run.tools_json}
+    row["record"] = {"gold_json": run.gold_json, "meta_json": run.meta_json}
     row["turns"] = [_turn(number, turn) for number, turn in enumerate(run.turns)]
     row["tools"] = tools_of(run.tools_json)
     row["domain"] = run.domain if run.domain is not None else source

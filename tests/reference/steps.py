@@ -338,12 +338,14 @@ def _(operation: plan.ToolsFilter, rows: list[Row], where: Where, count: dict[st
         tools = row["tools"]
         if tools is not None:
             true = [told.holds(operation.where, Spot(row, tool=tool)) for tool in tools]
-            kept = [t for t, holds in zip(tools, true, strict=True) if holds == (operation.verb == "keep")]
-            count["edited"] += len(tools) - len(kept)
-            if len(kept) < len(tools):
-                where.add(row, "edited", key="tools", n=len(tools) - len(kept))
-            tools = kept
-        found.append({**row, "tools": tools})
+            stay = [i for i, holds in enumerate(true) if holds == (operation.verb == "keep")]
+            count["edited"] += len(tools) - len(stay)
+            if len(stay) < len(tools):
+                where.add(row, "edited", key="tools", n=len(tools) - len(stay))
+            schemas = json.loads(row["tools_json"])
+            shown = json.dumps([schemas[i] for i in stay], ensure_ascii=False, separators=(",", ":"))
+            row = {**row, "tools": [tools[i] for i in stay], "tools_json": shown}
+        found.append(row)
     return found
 
 
