@@ -17,6 +17,7 @@ import xxhash
 
 from curatec.compiler import plan
 from curatec.dsl.diagnostics import Diagnostic, to_json
+from curatec.runtime.ledger import SCHEMA
 from curatec.runtime.side import Side, side_of
 
 if TYPE_CHECKING:
@@ -74,7 +75,9 @@ def build(
         "params": dict(whole.params),
         "inputs": inputs(executed),
         "side": side(executed.plan, side_of(executed.start)),
+        "render": rendering(executed),
         "steps": steps(executed),
+        "redacted": redacted(executed),
         "branches": branches(whole),
         "sinks": {name: _sink(w) for name, w in written.items()},
         "conservation": _conservation(executed, written),
@@ -135,6 +138,28 @@ def side(whole: plan.Plan, given: Side) -> dict[str, dict[str, Any]]:
     }
 
 
+def rendering(executed: Executed) -> dict[str, str] | None:
+    """Whose tokens are counted; null where they are estimated."""
+    renderer = executed.shared.renderer
+    if renderer is None:
+        return None
+    return {"tokenizer": renderer.name, "digest": renderer.digest, "template_digest": renderer.template_digest}
+
+
+def redacted(executed: Executed) -> list[dict[str, Any]]:
+    """What each `redact` found: family (`pii.email`) → values that gave way, and rows that they stood in."""
+    found = []
+    for branch, step in executed.plan.steps():
+        if isinstance(step.operation, plan.Redact):
+            own = pl.col("sink").eq_missing(pl.lit(branch, dtype=pl.String)) & (pl.col("label") == step.label)
+            edits = [frame.filter(own & (pl.col("action") == "edited")) for frame in executed.ledger.frames]
+            rows = pl.concat([pl.DataFrame(schema=SCHEMA), *edits])
+            by_family = rows.group_by("key").agg(pl.col("n").sum(), pl.col("traj_id").n_unique())
+            families = {key: {"values": n, "rows": runs} for key, n, runs in by_family.sort("key").iter_rows()}
+            found.append({"sink": branch, "label": step.label, "families": families})
+    return found
+
+
 def steps(executed: Executed) -> list[dict[str, Any]]:
     """What each step did; its digest says what it is, so that `plan` can tell a changed one from a renamed one."""
     digests = {(branch, step.label): plan.digest(step.operation) for branch, step in executed.plan.steps()}
@@ -155,6 +180,7 @@ def branches(whole: plan.Plan) -> list[dict[str, Any]]:
             "name": branch.name,
             "base": branch.base,
             "kind": "stage" if branch.target is None else type(branch.target).__name__.lower(),
+            "format": getattr(branch.target, "format", None),
             "digest": plan.digest(branch.target),
         }
         for branch in (*whole.stages, *whole.sinks)

@@ -10,56 +10,8 @@ import polars as pl
 
 from curatec.dsl.diagnostics import CuratecError, did_you_mean
 from curatec.runtime.answers.output import Made, Output
+from curatec.runtime.reasons import REASONS
 
-# Rules of the sinks themselves; the name stands in the ledger.
-RULES = {
-    "no_turns": "the run has no turns",
-    "no_trained_text": "none of its text would be trained",
-    "over_length": "it is longer than `fit` allows",
-    "no_prompt": "no assistant turn answers a user or a tool: there is nothing to roll out",
-    "no_state": "the record has no digest of the final state and no gold calls, which `state_match` reads",
-    "no_gold_calls": "the record has no gold calls, which `call_match` reads",
-    "no_gold_answer": "the record has no gold answer, which a verifier of the reward reads",
-    "no_tools": "its tools are not known, which a verifier of the reward, or `distractors`, must read",
-    "held_out": "its task is in a test set: no sink takes it",
-    "leaks_test_set": "the entry says what a test set says",
-    "test_id": "its task is in the test set",
-    "test_text": "it holds the text of an item of the test set",
-    "test_ngram": "it shares many words in a row with an item of the test set",
-    "validation_task": "memory takes tasks of the training split only",
-    "null_key": "its key is null",
-    "null_value": "its value is null",
-    "parts_not_text": "a turn holds an image or a file, which the target cannot say",
-    "call_without_name": "a call has no tool name",
-    "arguments_not_an_object": "the arguments of a call are not a JSON object",
-    "number_too_large": "a number does not fit in 64 bits",
-    "nested_too_deeply": "arguments are nested deeper than loaders can read",
-    "call_outside_assistant": "a turn that is not the assistant's makes a call",
-    "system_not_first": "a system message stands behind the first turn",
-    "result_without_call": "a tool result answers no call",
-    "unanswered_call": "a call has no result, and the conversation goes on",
-    "after_last_trained": "messages behind the last trained one are left out",
-    "neither_side": "neither `chosen where` nor `rejected where` is true of it",
-    "no_pair": "no other run of the same group stands on the other side",
-    "splits_differ": "its partners are in another split",
-    "tools_differ": "its partners see other tools",
-    "prompts_differ": "its partners begin with other messages",
-    "no_difference": "it does what its partners do",
-    "no_text": "it or its partners say and call nothing behind the prompt",
-    "margin": "the margin to its partners is too small",
-    "length_ratio": "its partners are too much longer or shorter",
-    "over_max": "its group has enough pairs without it",
-    "pool_too_small": "there are not enough tools that it neither shows nor calls",
-    "no_entity": "no call gives such an argument",
-    "entity_too_short": "a value of fewer than 3 letters or digits cannot be told from other text",
-    "entity_is_word": "a value is a plain word, which cannot be told from other text",
-    "entity_is_number": "a value is a number with an exponent",
-    "entity_in_invalid_arguments": "a value stands in arguments that are not JSON",
-    "entity_in_tools": "the schemas of its tools hold a value",
-    "entity_inside_word": "a value also stands inside something longer, such as an address, which would keep it",
-    "gold_disagrees": "the gold names a value that the run never saw",
-    "no_new_value": "no other value of the same shape was free",
-}
 FACTS = (
     "source",
     "task",
@@ -149,11 +101,11 @@ def _sink(output: Output, run: str, ledger: pl.DataFrame, sink: str) -> SinkFate
     if lost is None:
         return SinkFate(sink, "unknown", None, "the ledger says nothing of it", tuple(fates))
     rule = lost["reason"]
-    return SinkFate(sink, lost["action"], rule, RULES.get(rule, rule), tuple(fates), notes=notes)
+    return SinkFate(sink, lost["action"], rule, REASONS.get(rule, rule), tuple(fates), notes=notes)
 
 
 def _note(row: dict[str, Any]) -> str:
-    told = RULES.get(row["reason"], row["reason"] or "edited")
+    told = REASONS.get(row["reason"], row["reason"] or "edited")
     return f"{told} ({row['n']})" if row["n"] else told
 
 
@@ -165,7 +117,7 @@ def _fate(output: Output, ledger: pl.DataFrame, step: dict[str, Any]) -> Fate:
     gone = next((r for r in whole if r["action"] in ("dropped", "replaced")), None)
     if gone is not None:
         return Fate(*parts, gone["action"], "; ".join(_details(output, gone, step)), turns)
-    failed = [f"{r['n']} not made: {RULES.get(r['reason'], r['reason'])}" for r in whole if r["action"] == "rejected"]
+    failed = [f"{r['n']} not made: {REASONS.get(r['reason'], r['reason'])}" for r in whole if r["action"] == "rejected"]
     if failed:
         return Fate(*parts, "passed", "; ".join(failed))
     if turns or whole:
@@ -197,7 +149,7 @@ def _details(output: Output, row: dict[str, Any], step: dict[str, Any]) -> Itera
     if row["predicate_null"]:
         yield "its condition has no answer for this run (null)"
     if row["reason"] and row["reason"] != step.get("because"):
-        yield RULES.get(row["reason"], row["reason"])
+        yield REASONS.get(row["reason"], row["reason"])
 
 
 def _task_of(output: Output, run: str) -> str:
@@ -244,7 +196,7 @@ def labelled(output: Output, label: str, sink: str | None, sample: int) -> list[
     found = [_label(output, s.get("sink"), s["step"], label, s["text"], s.get("because"), sample) for s in steps]
     names = (sink,) if sink is not None else output.sinks
     ruled = [name for name in names if label in {**output.sinks[name]["dropped"], **output.sinks[name]["rejected"]}]
-    rule = f"a rule of the sink: {RULES.get(label, label)}"
+    rule = f"a rule of the sink: {REASONS.get(label, label)}"
     found += [_label(output, name, None, label, rule, None, sample) for name in ruled]
     if not found:
         known = labels(output)

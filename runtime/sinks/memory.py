@@ -61,7 +61,16 @@ def write(place: Place, target: plan.Memory) -> Written:
     names = (*files.names, trainer.write(place.folder, settings))
     account.close(place.ledger, place.name)
     rows, dropped, rejected = account.sums
-    return Written(place.name, place.named(names), rows, state.rows.height, dropped, rejected, tokens=account.tokens)
+    return Written(
+        place.name,
+        place.named(names),
+        rows,
+        state.rows.height,
+        dropped,
+        rejected,
+        tokens=account.tokens,
+        exact=state.renderer is not None,
+    )
 
 
 def _leaking(place: Place, keys: pl.Series, values: pl.Series) -> list[bool]:

@@ -15,10 +15,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import polars as pl
 from xxhash import xxh3_128_hexdigest
 
 from curatec.compiler import plan
+from curatec.runtime import targets
 from curatec.runtime.conversation import messages as m
 from curatec.runtime.ledger import LINEAGE
 from curatec.runtime.sinks import pairs, trainer
@@ -31,16 +33,15 @@ from curatec.runtime.sinks.place import Place
 from curatec.runtime.sinks.written import Written
 from curatec.runtime.state import State
 
-COLUMNS = (
-    *COMMON,
-    Col("prompt", "objects", "the messages that both sides share"),
-    Col("chosen", "objects", "the better continuation"),
-    Col("rejected", "objects", "the worse continuation"),
-    Col("tools", "objects", "schemas of the tools shown, null where none are known"),
+SIDES = (
     Col("n_chosen", "int", "tokens of the prompt with the better continuation"),
     Col("n_rejected", "int", "tokens of the prompt with the worse continuation"),
     Col("margin", "float", "the value of `margin`, chosen less rejected; null where the spec has none"),
 )
+
+
+def columns(target: plan.Preference) -> tuple[Col, ...]:
+    return (*COMMON, *targets.columns(targets.target(target.format), "preference"), *SIDES)
 
 
 @dataclass
@@ -49,7 +50,7 @@ class _Sink:
 
     place: Place
     target: plan.Preference
-    form: m.Form
+    format: targets.Target
     tools: m.Tools
     measure: Measure
     longest: int = 0
@@ -58,12 +59,13 @@ class _Sink:
 
 def write(place: Place, target: plan.Preference) -> Written:
     """Files, ledger rows and account of a preference sink."""
-    form: m.Form = "openai" if target.format == "openai" else "trl"
-    sink = _Sink(place, target, form, m.Tools(place.state.toolsets), Measure(place.state.renderer, form))
+    format_ = targets.target(target.format)
+    measure = Measure(place.state.renderer, format_.form)
+    sink = _Sink(place, target, format_, m.Tools(place.state.toolsets), measure)
     found, lost = pairs.find(_fingerprinted(sink, _sides(sink)), target)
     for id_, reason in lost.items():
         sink.account.drop(id_, reason)
-    with Files(place.folder, COLUMNS) as files:
+    with Files(place.folder, columns(target)) as files:
         for row in _rows(sink, found):
             files.add(row["split"], row)
     names = (*files.names, trainer.write(place.folder, _settings(sink, trainer.files(files.names))))
@@ -121,7 +123,7 @@ def _fingerprinted(sink: _Sink, sides: dict[str, pairs.Side]) -> Iterator[pairs.
         if fault is not None:
             sink.account.reject(id_, fault)
             continue
-        sides[id_].take(shown, sink.form)
+        sides[id_].take(shown, sink.format.form)
         yield sides[id_]
 
 
@@ -142,7 +144,7 @@ def _conversations(
     for _, frames in some.batches():
         runs = frames.runs.select("id", "origin", "source", "license", "task", "toolset").to_dicts()
         for run, turns in zip(runs, m.by_run(m.turn_rows(frames.turns), len(runs)), strict=True):
-            shown = m.messages_of(turns, sink.form)
+            shown = m.messages_of(turns, sink.format.form)
             last = max((i for i, message in enumerate(shown) if message.role == "assistant"), default=-1)
             yield run, shown[: last + 1]
 
@@ -168,23 +170,31 @@ def _rows(sink: _Sink, found: Sequence[pairs.Pair]) -> Iterator[dict[str, Any]]:
 
 
 def _half(sink: _Sink, run: dict[str, Any], shown: list[m.Message], start: int, *, is_chosen: bool) -> dict[str, Any]:
-    """One side of a pair; the chosen one brings the prompt."""
+    """One side of a pair; the chosen one brings the prompt. The sort keeps messages, named tuples, as lists."""
     tools = sink.tools(run["toolset"])[0]
     return {
         **run,
-        "prompt": [m.json_of(message, sink.form) for message in shown[:start]] if is_chosen else [],
-        "continuation": [m.json_of(message, sink.form) for message in shown[start:]],
+        "prompt": shown[:start] if is_chosen else [],
+        "continuation": shown[start:],
         "prompt_tokens": sink.measure.prompt(shown[:start], tools) if is_chosen else 0,
         "tokens": sink.measure.conversation(shown, tools),
     }
 
 
 def _row(sink: _Sink, pair: pairs.Pair, chosen: dict[str, Any], rejected: dict[str, Any]) -> dict[str, Any] | None:
-    """The row of a pair; null where the template refuses its prompt."""
+    """The row of a pair; null where the template refuses its prompt, or the format the pair."""
     id_, split = pair_id(chosen["id"], rejected["id"]), sink.place.splits[chosen["id"]]
     n_prompt, n_chosen, n_rejected = chosen["prompt_tokens"], chosen["tokens"], rejected["tokens"]
-    if isinstance(n_prompt, str):
-        sink.account.reject(id_, n_prompt)
+    tools = sink.tools(chosen["toolset"])[0]
+    prompt, better, worse = (
+        msgspec.convert(said, list[m.Message])
+        for said in (chosen["prompt"], chosen["continuation"], rejected["continuation"])
+    )
+    about = {name: chosen[name] for name in ("id", "source", "task")} | {"split": split}
+    said = targets.pair(sink.format, prompt, better, worse, tools, about)
+    refused = n_prompt if isinstance(n_prompt, str) else said if isinstance(said, str) else None
+    if refused is not None or isinstance(said, str):
+        sink.account.reject(id_, str(refused))
         return None
     n_trained = n_chosen + n_rejected - 2 * n_prompt
     sink.account.keep(id_, split, n_prompt + n_trained, n_trained)
@@ -199,10 +209,7 @@ def _row(sink: _Sink, pair: pairs.Pair, chosen: dict[str, Any], rejected: dict[s
         "split": split,
         "n_tokens": n_prompt + n_trained,
         "n_trained": n_trained,
-        "prompt": chosen["prompt"],
-        "chosen": chosen["continuation"],
-        "rejected": rejected["continuation"],
-        "tools": sink.tools(chosen["toolset"])[0],
+        **said,
         "n_chosen": n_chosen,
         "n_rejected": n_rejected,
         "margin": None if apart is None else float(apart),
@@ -257,6 +264,7 @@ def _written(sink: _Sink, found: Sequence[pairs.Pair], names: tuple[str, ...]) -
         replaced=len(uses),
         tokens=account.tokens,
         trained_tokens=account.trained_tokens,
+        exact=place.state.renderer is not None,
         lineage=lineage,
     )
 
@@ -265,8 +273,8 @@ def _settings(sink: _Sink, files: trainer.Setting) -> dict[str, trainer.Setting 
     renderer = sink.place.state.renderer
     longest = f"TRL cuts rows at 1024 tokens unless told. The longest side with its prompt has {sink.longest:,}"
     return {
-        "trainer": "trl.DPOTrainer",
-        "format": sink.target.format,
+        "trainer": "trl.DPOTrainer" if sink.target.format in targets.CHATS else sink.target.format,
+        "format": trainer.about_format(sink.target.format),
         "files": files,
         "mask": trainer.Setting(
             "continuation",
@@ -279,7 +287,7 @@ def _settings(sink: _Sink, files: trainer.Setting) -> dict[str, trainer.Setting 
             **trainer.order(sink.place.sorted),
             "remove_unused_columns": True,
         },
-        "columns": trainer.about(COLUMNS),
+        "columns": trainer.about(columns(sink.target)),
     }
 
 

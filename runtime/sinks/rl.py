@@ -17,6 +17,7 @@ from typing import Any
 
 from curatec.compiler import plan
 from curatec.compiler.frames import Frames
+from curatec.runtime import targets
 from curatec.runtime.conversation import messages as m
 from curatec.runtime.sinks import rl_trainer, trainer
 from curatec.runtime.sinks.account import Account
@@ -29,10 +30,7 @@ from curatec.runtime.sinks.place import Place
 from curatec.runtime.sinks.reward_inputs import reset_of, reward_inputs
 from curatec.runtime.sinks.written import Written
 
-COLUMNS = (
-    *COMMON,
-    Col("prompt", "objects", "the messages that a rollout starts from"),
-    Col("tools", "objects", "schemas of the tools shown, null where none are known"),
+INPUTS = (
     Col("group", "text", "task and a hash of tools and prompt: what the rollouts of a group share"),
     Col("task_id", "text", "the task's own id"),
     Col("domain", "text", "domain of the task"),
@@ -52,13 +50,19 @@ _RUN = (
 )  # fmt: skip
 
 
+def columns(target: plan.Rl) -> tuple[Col, ...]:
+    """A format that has places of its own for a reward's inputs gets no columns beside them."""
+    own = targets.columns(targets.target(target.format), "rl")
+    return (*COMMON, *own, *(INPUTS if target.format in targets.CHATS else ()))
+
+
 @dataclass
 class _Sink:
     """One sink while it is written. `groups` counts the rows of each group."""
 
     place: Place
     target: plan.Rl
-    form: m.Form
+    format: targets.Target
     tools: m.Tools
     measure: Measure
     account: Account = field(default_factory=Account)
@@ -67,16 +71,18 @@ class _Sink:
 
 def write(place: Place, target: plan.Rl) -> Written:
     """Files, ledger rows and account of an rl sink."""
-    form: m.Form = "openai" if target.format == "openai" else "trl"
-    sink = _Sink(place, target, form, m.Tools(place.state.toolsets), Measure(place.state.renderer, form))
+    format_ = targets.target(target.format)
+    measure = Measure(place.state.renderer, format_.form)
+    sink = _Sink(place, target, format_, m.Tools(place.state.toolsets), measure)
+    shape = columns(target)
     buckets, account = Buckets(place.scratch), sink.account
     for _, frames in place.state.batches():
         for record in _records(sink, frames):
             buckets.add(place.positions[record["example_id"]], record)
-    with Files(place.folder, COLUMNS) as files:
+    with Files(place.folder, shape) as files:
         for _, row in buckets:
             files.add(row["split"], row)
-    names = (*files.names, trainer.write(place.folder, rl_trainer.settings(place, target, files.names, COLUMNS)))
+    names = (*files.names, trainer.write(place.folder, rl_trainer.settings(place, target, files.names, shape)))
     account.close(place.ledger, place.name)
     rows, dropped, rejected = account.sums
     return Written(
@@ -87,6 +93,7 @@ def write(place: Place, target: plan.Rl) -> Written:
         dropped,
         rejected,
         tokens=account.tokens,
+        exact=place.state.renderer is not None,
         notes=rl_trainer.notes(sink.groups),
     )
 
@@ -95,13 +102,13 @@ def _records(sink: _Sink, frames: Frames) -> Iterator[dict[str, Any]]:
     """The rows of one part."""
     runs = frames.runs.select(_RUN).to_dicts()
     wide = sink.place.executed.loaded.wide(sink.place.state, frames.runs)
-    about = {id_: (gold, meta) for id_, gold, meta in wide.select("id", "gold_json", "meta_json").iter_rows()}
+    gold_and_meta = {id_: (gold, meta) for id_, gold, meta in wide.select("id", "gold_json", "meta_json").iter_rows()}
     for run, turns in zip(runs, m.by_run(m.turn_rows(frames.turns), len(runs)), strict=True):
-        prompt = prompt_of(m.messages_of(turns, sink.form), sink.target.prompt)
+        prompt = prompt_of(m.messages_of(turns, sink.format.form), sink.target.prompt)
         if not prompt:
             sink.account.drop(run["id"], "no_prompt")
             continue
-        gold, meta = about[run["id"]]
+        gold, meta = gold_and_meta[run["id"]]
         inputs, reset = reward_inputs(gold, meta), reset_of(run, meta)
         schemas, fault = sink.tools(run["toolset"])
         fault = m.fault_of(prompt, may_end_on_call=False) or fault or _unreadable((reset, *(inputs.gold_calls or ())))
@@ -116,16 +123,21 @@ def _records(sink: _Sink, frames: Frames) -> Iterator[dict[str, Any]]:
         if isinstance(n_tokens, str):
             sink.account.reject(run["id"], n_tokens)
             continue
-        yield {
-            **_record(sink, run, prompt, n_tokens),
-            "tools": schemas,
+        known = {
             "reset": reset,
             "gold_calls": inputs.gold_calls,
             "gold_answers": inputs.gold_answers,
             "state_digest": inputs.state_digest,
             "gold": gold,
             "meta": meta,
+            "reward": [{"name": name, "weight": weight} for name, weight in sink.target.reward],
         }
+        about = {**run, **known, "split": sink.place.splits[run["id"]]}
+        said = targets.row(sink.format, "rl", prompt, schemas, [0.0] * len(prompt), about)
+        if isinstance(said, str):
+            sink.account.reject(run["id"], said)
+            continue
+        yield {**_record(sink, run, prompt, n_tokens), **known, **said}
 
 
 def _unreadable(texts: Iterable[str]) -> str | None:
@@ -136,7 +148,7 @@ def _record(sink: _Sink, run: dict[str, Any], prompt: list[m.Message], n_tokens:
     """What the row says of its run and prompt."""
     split = sink.place.splits[run["id"]]
     sink.account.keep(run["id"], split, n_tokens, 0)
-    group = f"{run['task']}#{prompt_digest(prompt, run['toolset'], sink.form)}"
+    group = f"{run['task']}#{prompt_digest(prompt, run['toolset'], sink.format.form)}"
     sink.groups[group] += 1
     return {
         "example_id": run["id"],
@@ -147,13 +159,11 @@ def _record(sink: _Sink, run: dict[str, Any], prompt: list[m.Message], n_tokens:
         "split": split,
         "n_tokens": n_tokens,
         "n_trained": 0,
-        "prompt": [m.json_of(message, sink.form) for message in prompt],
         "group": group,
         "task_id": run["task_id"],
         "domain": run["domain"],
         "attempts": run["attempts"],
         "pass_rate": run["pass_rate"],
-        "reward": [{"name": name, "weight": weight} for name, weight in sink.target.reward],
     }
 
 
