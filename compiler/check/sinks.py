@@ -15,8 +15,8 @@ from curatec.dsl.diagnostics import did_you_mean
 # How rows are laid out, by sink: what `runtime/targets` can write.
 FORMATS: dict[str, tuple[str, ...]] = {
     "sft": ("trl", "openai", "sharegpt", "llamafactory", "verl", "atif"),
-    "rl": ("trl", "openai"),
-    "preference": ("trl", "openai"),
+    "rl": ("trl", "openai", "verl"),
+    "preference": ("trl", "openai", "sharegpt", "llamafactory"),
 }
 SETTINGS: dict[str, tuple[type[ast.Statement], ...]] = {
     "sft": (ast.Loss, ast.Fit, ast.ReasoningShown, ast.ContextSetting, ast.Format),

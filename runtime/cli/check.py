@@ -74,8 +74,11 @@ def _summary(spec: str, checked: Checked | None, diagnostics: tuple[Diagnostic, 
 
 def _effects(checked: Checked) -> dict[str, Any]:
     """What compiling touches: the files that it reads, and everything beyond them."""
-    named = (made for p in checked.plans.values() for made in (*p.corpora, *p.tables, *p.sealed))
-    reads = {made.name: list(made.path) for made in named}
+    reads: dict[str, list[str]] = {}
+    for plan in checked.plans.values():
+        reads |= {corpus.name: list(corpus.path) for corpus in plan.corpora}
+        reads |= {table.name: list(table.path) for table in plan.tables}
+        reads |= {sealed.name: list(sealed.path) for sealed in plan.sealed}
     return {"reads": reads, "beyond": list(checked.effects)}
 
 

@@ -33,19 +33,29 @@ def settings(
     ordered = "The spec sorts the rows (`sort by`): no shuffling." if place.sorted else "Prompts may come in any order."
     inputs = {name: list(VERIFIERS[name].inputs) for name, _ in target.reward}
     return {
-        "trainer": "trl.GRPOTrainer",
-        "format": target.format,
+        "trainer": "verl.trainer.main_ppo" if target.format == "verl" else "trl.GRPOTrainer",
+        "format": trainer.about_format(target.format),
         "files": trainer.files(files),
         "reward": trainer.Setting(dict(target.reward), _REWARD),
         "inputs": trainer.Setting(inputs, "Columns of which a verifier reads those that are there, the first first."),
         "environment": trainer.Setting({"reset": "reset"}, _RESET),
         **trainer.tokens(place.state.renderer, _ESTIMATE, _EXACT),
-        "args": {
+        "args": _verl(target, place)
+        if target.format == "verl"
+        else {
             "num_generations": trainer.Setting(target.group or 8, "" if target.group else _NO_GROUP),
             "shuffle_dataset": trainer.Setting(not place.sorted, ordered),
             "remove_unused_columns": trainer.Setting(False, "Rewards and environments read the other columns."),
         },
         "columns": trainer.about(columns),
+    }
+
+
+def _verl(target: plan.Rl, place: Place) -> dict[str, Any]:
+    """verl's own names."""
+    return {
+        "data.shuffle": not place.sorted,
+        "actor_rollout_ref.rollout.n": trainer.Setting(target.group or 8, "" if target.group else _NO_GROUP),
     }
 
 

@@ -37,16 +37,15 @@ TOKENS = (
     Col("input_ids", "ints", "the row as the chat template shows it, in tokens"),
     Col("labels", "ints", "the id of each trained token, -100 elsewhere"),
 )
-CHATS = ("trl", "openai")  # their rows hold the messages as they are, so a mask can speak of them
 
 
 def columns(target: plan.Sft, *, rendered: bool = False) -> tuple[Col, ...]:
     """`only last` gives the halves as well: a trainer then knows the mask without any template. `render` gives the
     tokens, for a trainer that takes them as they are."""
     own = targets.columns(targets.target(target.format), "sft")
-    mask = (TURNS, *MASK) if target.format in CHATS else (TURNS,)
-    halves = HALVES if target.loss.only_last and target.format in CHATS else ()
-    return (*COMMON, *own, *mask, *halves, *(TOKENS if rendered and target.format in CHATS else ()))
+    mask = (TURNS, *MASK) if target.format in targets.CHATS else (TURNS,)
+    halves = HALVES if target.loss.only_last and target.format in targets.CHATS else ()
+    return (*COMMON, *own, *mask, *halves, *(TOKENS if rendered and target.format in targets.CHATS else ()))
 
 
 @dataclass
@@ -128,7 +127,7 @@ def _take(sink: _Sink, row: Trainable | Lost) -> None:
         return
     about = {**sink.about[id_], "split": sink.place.splits[id_]}
     said = targets.row(sink.format, "sft", row.messages, row.tools, weights, about)
-    if sink.format.name not in CHATS and any(mark.weight and not mark.whole for mark in row.marks):
+    if sink.format.name not in targets.CHATS and any(mark.weight and not mark.whole for mark in row.marks):
         said = "mask_not_expressible"  # only a mask over texts leaves out a part of a message
     if isinstance(said, str):
         account.reject(example, said)

@@ -6,12 +6,10 @@ template with `{% generation %}`), and everything behind a prompt (columns `prom
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from curatec.compiler import plan
-from curatec.runtime import targets
 from curatec.runtime.conversation.training import Trainable
 from curatec.runtime.sinks import trainer
 from curatec.runtime.sinks.columns import Col
@@ -93,7 +91,7 @@ def settings(
     exact = mask in ("assistant", "completion", "tokens") or (target.format != "trl" and mask == "messages")
     head: dict[str, trainer.Setting | Any] = {
         "trainer": _TRAINERS.get(target.format, target.format),
-        "format": trainer.Setting(target.format, _wrapped(targets.target(target.format).about)),
+        "format": trainer.about_format(target.format),
         "files": files,
         "mask": trainer.Setting(mask, _about(mask, target)),
         "exact": trainer.Setting(exact, _EXACT + (_REASONING if masks.reasoning and mask != "tokens" else "")),
@@ -101,10 +99,6 @@ def settings(
     }
     args = {"args": _args(target, mask, in_order, counted=renderer is not None)} if target.format == "trl" else {}
     return {**head, **args, "columns": trainer.about(columns)}
-
-
-def _wrapped(text: str) -> str:
-    return "\n".join(textwrap.wrap(text, 110))
 
 
 def _about(mask: Mask, target: plan.Sft) -> str:

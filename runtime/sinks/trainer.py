@@ -5,6 +5,7 @@ Values are written as JSON, which is YAML; lines of comment stand above what the
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from curatec.runtime import targets
 from curatec.runtime.sinks.columns import Col
 
 if TYPE_CHECKING:
@@ -46,6 +48,11 @@ def write(folder: Path, settings: Mapping[str, Setting | Any]) -> str:
     """Writes the file; returns its name."""
     (folder / NAME).write_text(render(settings), encoding="utf-8")
     return NAME
+
+
+def about_format(name: str) -> Setting:
+    """The format, with what it changes and refuses."""
+    return Setting(name, "\n".join(textwrap.wrap(targets.target(name).about, 110)))
 
 
 def tokens(renderer: Renderer | None, estimate: str, counted: str) -> dict[str, Setting | Any]:

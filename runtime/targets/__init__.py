@@ -12,13 +12,13 @@ from typing import Any
 from curatec.runtime.conversation.messages import Message
 from curatec.runtime.sinks.columns import Col
 from curatec.runtime.targets.atif import ATIF
-from curatec.runtime.targets.chat import OPENAI, TRL
+from curatec.runtime.targets.chat import CHATS, OPENAI, TRL
 from curatec.runtime.targets.llamafactory import LLAMAFACTORY
 from curatec.runtime.targets.sharegpt import SHAREGPT
 from curatec.runtime.targets.target import REASONS, Conversation, Pair, Sink, Target, Values
 from curatec.runtime.targets.verl import VERL
 
-__all__ = ["REASONS", "TARGETS", "Conversation", "Pair", "Sink", "Target", "columns", "pair", "row", "target"]
+__all__ = ["CHATS", "REASONS", "TARGETS", "Conversation", "Pair", "Sink", "Target", "columns", "pair", "row", "target"]
 
 TARGETS: dict[str, Target] = {one.name: one for one in (TRL, OPENAI, SHAREGPT, LLAMAFACTORY, VERL, ATIF)}
 

@@ -48,6 +48,8 @@ def _schemas(tools: Sequence[str] | None) -> list[str] | None:
     return list(tools) if tools else None
 
 
+# Their rows hold the messages as they are, so a mask can speak of them, and other columns may stand beside them.
+CHATS = ("trl", "openai")
 TRL = _target(
     "trl",
     "Arguments of calls are objects. An assistant message that is not trained has `weight` 0.",
