@@ -1,4 +1,4 @@
-"""Makes the corpora of the cookbook for which there is no public data: `python specs/cookbook/make_corpora.py`.
+"""Makes what the cookbook needs and public data lacks: `python specs/cookbook/make_corpora.py [FOLDER]`.
 
 `made/team.jsonl`: sessions of a lead that hands work to a scout and a tester, as ATIF. `made/desk_export.jsonl`: chats
 of a helpdesk whose records carry licences of their own, with personal data and secrets (all made up), as OpenAI
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,12 +82,15 @@ def _session(name: str, number: int, fault: tuple[str, ...], *, solved: bool, dr
     ]
     whole = _run("lead", name, name, lead)
     whole["extra"] = {"task_id": f"fault-{number}", "reward": float(solved), "success": solved, "license": "MIT"}
-    whole["subagent_trajectories"] = [_run("scout", name, f"{name}-s", scout), _run("tester", name, f"{name}-t", tester)]
+    whole["subagent_trajectories"] = [
+        _run("scout", name, f"{name}-s", scout),
+        _run("tester", name, f"{name}-t", tester),
+    ]
     return whole
 
 
 def _run(agent: str, session: str, name: str, steps: list[Json]) -> Json:
-    numbered = [{"step_id": n, **step} for n, step in enumerate([_said("system", PROMPTS[agent]), *steps], 1)]
+    numbered = [_numbered(n, step) for n, step in enumerate([_said("system", PROMPTS[agent]), *steps], 1)]
     return {
         "schema_version": "ATIF-v1.7",
         "session_id": session,
@@ -107,9 +111,16 @@ def _said(source: str, message: str) -> Json:
 
 
 def _acted(message: str, tool: str, arguments: Json, result: str) -> Json:
-    call = {"tool_call_id": f"call_{tool}", "function_name": tool, "arguments": arguments}
-    observation = {"results": [{"source_call_id": f"call_{tool}", "content": result}]}
-    return {**_said("agent", message), "tool_calls": [call], "observation": observation}
+    call = {"function_name": tool, "arguments": arguments}
+    return {**_said("agent", message), "tool_calls": [call], "observation": {"results": [{"content": result}]}}
+
+
+def _numbered(number: int, step: Json) -> Json:
+    """A step with its number, which its call is named after."""
+    for call in step.get("tool_calls", ()):
+        call["tool_call_id"] = f"call_{number}"
+        step["observation"]["results"][0]["source_call_id"] = f"call_{number}"
+    return {"step_id": number, **step}
 
 
 # ---- a helpdesk ----
@@ -140,14 +151,15 @@ def desk() -> Iterator[Json]:
             "order": f"Q{draws.randint(10_000, 99_999)}",
             "mail": f"{name}{draws.randint(1, 99)}@example.org",
             "phone": f"+49 30 {draws.randint(2_000_000, 8_999_999)}",
-            "key": f"sk-proj-{''.join(draws.choices('abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789', k=40))}",
+            "key": f"bagshop_{draws.randbytes(20).hex()}",
         }
         licence = draws.choice(LICENCES)
         asked, answer = ASKED[kind].format(**values), ANSWERS[kind].format(**values)
-        extra = f"It is the {draws.choice(('blue', 'grey', 'green'))} one with the {draws.choice(('long', 'short'))} strap"
-        yield _chat(f"desk-{number}", asked, f"{extra}, number {number}.", answer, licence)
+        colour, strap = draws.choice(("blue", "grey", "green")), draws.choice(("long", "short"))
+        more = f"It is the {colour} one with the {strap} strap, number {number}"
+        yield _chat(f"desk-{number}", asked, f"{more}.", answer, licence)
         if number % 4 == 0:
-            yield _chat(f"desk-{number}-again", asked, f"{extra}, number {number}!!", f"{answer} Bye.", licence)
+            yield _chat(f"desk-{number}-again", asked, f"{more}!!", f"{answer} Bye.", licence)
 
 
 def _chat(name: str, asked: str, more: str, answer: str, licence: str | None) -> Json:
@@ -161,12 +173,12 @@ def _chat(name: str, asked: str, more: str, answer: str, licence: str | None) ->
     return {"id": name, "messages": messages, "success": True} | ({"license": licence} if licence else {})
 
 
-def main() -> None:
-    MADE.mkdir(exist_ok=True)
+def main(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
     for name, records in (("team", team()), ("desk_export", desk())):
         lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-        (MADE / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+        (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else MADE)
