@@ -270,25 +270,46 @@ def _part(drawn: int, shares: Sequence[tuple[str, float]]) -> str:
 @apply.register
 def _(operation: plan.TurnsFilter, rows: list[Row], where: Where, count: dict[str, int]) -> list[Row]:
     told = Interpreter(rows)
-    found = []
-    for row in rows:
+
+    def gone(row: Row) -> set[int]:
         true = [told.holds(operation.where, Spot(row, i)) for i in range(len(row["turns"]))]
-        gone = {i for i, t in enumerate(true) if t == (operation.verb == "drop")}
+        return {i for i, t in enumerate(true) if t == (operation.verb == "drop")}
+
+    return [_without(row, gone(row), operation.repair, where, count) for row in rows]
+
+
+@apply.register
+def _(operation: plan.TurnsCut, rows: list[Row], where: Where, count: dict[str, int]) -> list[Row]:
+    told = Interpreter(rows)
+
+    def gone(row: Row) -> set[int]:
         turns = row["turns"]
-        if operation.repair:
-            turns, gone = _repaired(turns, gone)
-        elif any((i in gone) != (result in gone) for i, _, result in _pairs(turns)):
-            raise Failed("C0610")
-        for i in sorted(gone):
-            where.add(row, "dropped", turn=turns[i]["turn"], n=1)
-        count["edited"] += len(gone)
-        for i, turn in enumerate(turns):
-            fewer = len(row["turns"][i]["calls"]) - len(turn["calls"])
-            if fewer and i not in gone:
-                where.add(row, "edited", turn=turn["turn"], key="calls", n=fewer)
-                count["edited"] += 1
-        found.append({**row, "turns": [t for i, t in enumerate(turns) if i not in gone]})
-    return found
+        true = [i for i in range(len(turns)) if told.holds(operation.where, Spot(row, i))]
+        if not true:
+            return set()
+        at = true[0] if operation.pick == "first" else true[-1]
+        beyond = range(at + 1, len(turns)) if operation.side == "after" else range(at)
+        return {i for i in beyond if turns[i]["role"] != "system"}
+
+    return [_without(row, gone(row), operation.repair, where, count) for row in rows]
+
+
+def _without(row: Row, gone: set[int], repair: bool, where: Where, count: dict[str, int]) -> Row:
+    """A row without some turns (positions), logged; half a pair is repaired or an error."""
+    turns = row["turns"]
+    if repair:
+        turns, gone = _repaired(turns, gone)
+    elif any((i in gone) != (result in gone) for i, _, result in _pairs(turns)):
+        raise Failed("C0610")
+    for i in sorted(gone):
+        where.add(row, "dropped", turn=turns[i]["turn"], n=1)
+    count["edited"] += len(gone)
+    for i, turn in enumerate(turns):
+        fewer = len(row["turns"][i]["calls"]) - len(turn["calls"])
+        if fewer and i not in gone:
+            where.add(row, "edited", turn=turn["turn"], key="calls", n=fewer)
+            count["edited"] += 1
+    return {**row, "turns": [t for i, t in enumerate(turns) if i not in gone]}
 
 
 def _pairs(turns: Sequence[Row]) -> list[tuple[int, int, int]]:

@@ -241,6 +241,7 @@ class Steps:
     draw: st.DrawFn
     derived: dict[str, Type] = field(default_factory=dict)
     tagged: bool = False
+    decomposed: bool = False
     names: list[str] = field(default_factory=list)
 
     def place(self, level: Level = Level.TRAJECTORY, depth: int = 2) -> Place:
@@ -255,7 +256,12 @@ class Steps:
 
     def step(self, label: str) -> str:
         draw, place = self.draw, self.place()
-        match draw(st.integers(0, 13)):
+        match draw(st.integers(0, 14)):
+            case 14 if not self.decomposed:
+                self.decomposed = True
+                items = place.pick("", "task", "system, task, last 1 results", 'task, last 2 results, elide "…"')
+                context = f" context {{ {items} }}" if items else ""
+                return f"decompose at {self.place(Level.TURN).of(B)}{context}"
             case 0 | 1:
                 return f"{place.pick('keep', 'drop')} where {place.of(B)}"
             case 11:
@@ -303,8 +309,9 @@ def strategies(draw: st.DrawFn) -> str:
     """A whole spec: shared steps, two sinks with steps of their own."""
     shared = Steps(draw)
     split = draw(st.sampled_from(["", "", "cut: split by task { train 60% validation 40% } seed 3"]))
-    body = [split, *shared.steps("s", 3)]
-    sinks = [Steps(draw, shared.derived, shared.tagged) for _ in range(2)]
+    view = draw(st.sampled_from(["", "", "view user", "view agent"]))
+    body = [split, view, *shared.steps("s", 3)]
+    sinks = [Steps(draw, shared.derived, shared.tagged, shared.decomposed) for _ in range(2)]
     body += ["emit sft {", *sinks[0].steps("a", 2), "}", "emit rl {", *sinks[1].steps("b", 2), "}"]
     lines = "\n  ".join(filter(None, body))
     sources = 'source first { path "first.jsonl" }\nsource second { path "second.jsonl" }\n'

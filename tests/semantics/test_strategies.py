@@ -21,7 +21,7 @@ from curatec.compiler.plan import Plan
 from curatec.dsl.diagnostics import CuratecError
 from curatec.runtime.execute import Executed, execute, sorted_rows
 from curatec.runtime.state import State
-from tests.reference import cuts, quotas
+from tests.reference import made, quotas, view
 from tests.reference import steps as reference
 from tests.reference.corpus import rows_at_from
 from tests.reference.values import Overflow
@@ -31,7 +31,7 @@ from tests.semantics.test_expressions import same
 from tests.semantics.tools import call, plain, quick, record, result, turns_now
 
 pytestmark = pytest.mark.usefixtures("parts")
-REGISTERED = (cuts, quotas)  # importing them is what makes the reference know them
+REGISTERED = (made, quotas, view)  # importing them is what makes the reference know them
 
 ENTRY = ("traj_id", "turn", "sink", "step", "label", "action", "reason", "key", "predicate_null", "survivor", "n")
 COUNT = ("label", "sink", "entered", "left", "edited", "predicate_null", "null_key")
