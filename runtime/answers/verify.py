@@ -146,14 +146,20 @@ def _steps(output: Output) -> Iterator[str]:
     counted = whole.group_by("sink", "label", "action").agg(rows=pl.len(), n=pl.col("n").sum())
     found = {(sink, label, action): (rows, n) for sink, label, action, rows, n in counted.iter_rows()}
     for step in output.steps:
-        for action, name in _COUNTED.items():
+        for action, (name, words) in _COUNTED.items():
             rows, n = found.get((step.get("sink"), step["label"], action), (0, 0))
             told, seen = step[name], n if name == "failed" else rows
             if told != seen:
-                yield f"step `{step['label']}`: the ledger has {seen:,} {action}, the manifest says {told:,}"
+                yield f"step `{step['label']}`: the ledger has {seen:,} {words}, the manifest says {told:,}"
 
 
-_COUNTED = {"dropped": "dropped", "created": "created", "replaced": "replaced", "rejected": "failed"}
+# Action in the ledger → count in the manifest, and what it counts.
+_COUNTED = {
+    "dropped": ("dropped", "drops"),
+    "created": ("created", "rows made"),
+    "replaced": ("replaced", "rows replaced"),
+    "rejected": ("failed", "copies not made"),
+}
 _COPIES = ("distractors", "rebind", "recover")
 
 

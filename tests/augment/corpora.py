@@ -43,9 +43,7 @@ def data(depth: int = 2) -> st.SearchStrategy[Any]:
         return leaf
     inner = data(depth - 1)
     names = st.one_of(st.sampled_from(["user_id", "order_id", "order_id", "note", "n"]), values())
-    return st.one_of(
-        leaf, st.lists(inner, max_size=2), st.dictionaries(names, inner, max_size=3), inner.map(text_of)
-    )
+    return st.one_of(leaf, st.lists(inner, max_size=2), st.dictionaries(names, inner, max_size=3), inner.map(text_of))
 
 
 def text_of(value: Any) -> str:

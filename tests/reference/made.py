@@ -45,11 +45,13 @@ def created(row: Row, where: Where, operator: str) -> None:
 
 def until(turns: list[Row], end: int) -> list[Row]:
     """The turns up to one, which alone carries loss."""
-    return [{**turn, "loss_weight": turn["loss_weight"] if i == end else 0.0} for i, turn in enumerate(turns[: end + 1])]
+    return [
+        {**turn, "loss_weight": turn["loss_weight"] if i == end else 0.0} for i, turn in enumerate(turns[: end + 1])
+    ]
 
 
 def in_context(turns: list[Row], context: plan.Context) -> list[Row]:
-    """The last results in full; others go with their call, or are put into words. The system prompt if it is asked for."""
+    """The last results in full; others go with their call, or a text stands for them. The system prompt if asked for."""
     results = [i for i, turn in enumerate(turns) if turn["role"] == "tool"]
     old = set(results[: max(0, len(results) - context.results)])
     shown = []
@@ -82,7 +84,7 @@ def makes_copies(row: Row) -> bool:
 def _(operation: plan.Recover, rows: list[Row], where: Where, count: dict[str, int]) -> list[Row]:
     made = []
     for row in filter(makes_copies, rows):
-        ends = sorted({end for end in map(lambda c: _correction(row["turns"], c, operation.max_gap), _calls(row)) if end})
+        ends = sorted({end for c in _calls(row) if (end := _correction(row["turns"], c, operation.max_gap))})
         for k, end in enumerate(ends):
             made.append(copy_of(row, k, where, turns=until(row["turns"], end)))
             created(made[-1], where, "recover")
@@ -133,7 +135,10 @@ def _(operation: plan.Distractors, rows: list[Row], where: Where, count: dict[st
         used = {tool["name"] for tool in row["tools"]} | {c["name"] for t in row["turns"] for c in t["calls"]}
         pool: dict[str, set[str]] = {}
         for other in rows:
-            if other["tools_json"] is not None and operation.pool in ("all", "source" * (other["source"] == row["source"])):
+            if other["tools_json"] is not None and operation.pool in (
+                "all",
+                "source" * (other["source"] == row["source"]),
+            ):
                 for text in _texts(other["tools_json"]):
                     if (name := json.loads(text)["function"].get("name")) is not None:
                         pool.setdefault(name, set()).add(text)

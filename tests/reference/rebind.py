@@ -173,9 +173,7 @@ def new_values(cores: set[str], known: str, seed: str) -> dict[str, str] | None:
     made: dict[str, str] = {}
     for core in sorted(cores):
         for attempt in range(64):
-            new = "".join(
-                char_for(core, i, draw("rebind", attempt, f"{seed} {core} {i}")) for i in range(len(core))
-            )
+            new = "".join(char_for(core, i, draw("rebind", attempt, f"{seed} {core} {i}")) for i in range(len(core)))
             clash = [other for other in (*cores, *made.values()) if new in other or other in new]
             if new not in known and not clash:
                 made[core] = new

@@ -365,8 +365,9 @@ def _(operation: plan.ToolsFilter, rows: list[Row], where: Where, count: dict[st
                 where.add(row, "edited", key="tools", n=len(tools) - len(stay))
             schemas = json.loads(row["tools_json"])
             shown = json.dumps([schemas[i] for i in stay], ensure_ascii=False, separators=(",", ":"))
-            row = {**row, "tools": [tools[i] for i in stay], "tools_json": shown}
-        found.append(row)
+            found.append({**row, "tools": [tools[i] for i in stay], "tools_json": shown})
+        else:
+            found.append(row)
     return found
 
 
