@@ -32,7 +32,7 @@ def examples(output: Output, name: str | None, sink: str | None) -> list[tuple[s
             raise CuratecError.of("C0622", "there is no row to show", help="`curatec why OUT` says where all went")
         return first
     found = find(output, name)
-    if found.example is not None:
+    if found.example is not None and found.sinks:
         here = [(s, found.example) for s in found.sinks if s in sinks]
     else:
         made = [row for run in found.runs for row in output.below(run)]

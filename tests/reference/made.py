@@ -51,7 +51,7 @@ def until(turns: list[Row], end: int) -> list[Row]:
 
 
 def in_context(turns: list[Row], context: plan.Context) -> list[Row]:
-    """The last results in full; others go with their call, or a text stands for them. The system prompt if asked for."""
+    """The last results in full; others go with their call, or a text stands for them. The system prompt if asked."""
     results = [i for i, turn in enumerate(turns) if turn["role"] == "tool"]
     old = set(results[: max(0, len(results) - context.results)])
     shown = []

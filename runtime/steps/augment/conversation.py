@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from curatec.runtime.steps.augment.entities import Finder, cores, fold, leaves, unfit
+from curatec.runtime.steps.augment.entities import Finder, cores, fold, plain, unfit
 
 TURNS = ("content", "parts", "reasoning", "calls")
 RECORD = ("gold_json", "meta_json")  # what of the record is exported besides its turns
@@ -77,11 +77,10 @@ def entities(run: Conversation, names: Sequence[str], tools: str) -> Entities | 
         return "entity_in_invalid_arguments"
     if finder.holds(tools):
         return "entity_in_tools"
-    said = [leaf for text in run.said() for leaf, _ in leaves(text)]
-    recorded = [leaf for text in run.record.values() if text for leaf, _ in leaves(text)]
+    said, recorded = run.said(), [text for text in run.record.values() if text]
     if any(map(finder.parted, chain(said, recorded))) or any(a in b for a in folded for b in folded if a != b):
         return "entity_inside_word"
-    spoken = fold("\n".join(said))
+    spoken = "\n".join(map(plain, said))
     if any(fold(core) not in spoken for core in cores(filter(None, [run.record["gold_json"]]), names)):
         return "gold_disagrees"
-    return Entities(tuple(sorted(folded)), finder, "\n".join((spoken, fold("\n".join(recorded)), fold(tools))))
+    return Entities(tuple(sorted(folded)), finder, "\n".join((spoken, *map(plain, recorded), fold(tools))))

@@ -45,6 +45,11 @@ def leaves(text: str, *, keys: bool = True) -> list[tuple[str, str | None]]:
     return found
 
 
+def plain(text: str) -> str:
+    """A folded text without escapes: what is found in it stands in one of its texts, unless it spans several."""
+    return fold(text if "\\" not in text else "\n".join(leaf for leaf, _ in leaves(text)))
+
+
 def cores(texts: Iterable[str], names: Sequence[str]) -> set[str]:
     """The cores of all values of the named members, as they are written. What a step redacted is nobody's."""
     values = (value for text in texts for value, member in leaves(text, keys=False) if member in names)
@@ -86,13 +91,21 @@ class Finder:
         """Whether any stands in a text, alone or not."""
         return self.anywhere.search(text) is not None
 
+    def may_hold(self, text: str) -> bool:
+        """Whether looking into a text may be worth it: an escape of JSON may stand for anything."""
+        return "\\" in text or self.holds(text)
+
     def parted(self, text: str) -> bool:
-        """Whether any stands in a text and not alone."""
-        return [m.span() for m in self.anywhere.finditer(text)] != [m.span() for m in self.alone.finditer(text)]
+        """Whether any stands in a text, or within JSON in it, and not alone."""
+        return self.may_hold(text) and any(self._parts(leaf) for leaf, _ in leaves(text))
+
+    def _parts(self, leaf: str) -> bool:
+        found = [m.span() for m in self.anywhere.finditer(leaf)]
+        return bool(found) and found != [m.span() for m in self.alone.finditer(leaf)]
 
     def replaced(self, text: str, new: Mapping[str, str]) -> str:
         """The text with others in place of all that stand alone in it, and within JSON in it."""
-        if "\\" not in text and not self.holds(text):
+        if not self.may_hold(text):
             return text
         return rewritten(
             text, lambda value, _: self.alone.sub(lambda m: spelled(new[fold(m[0])], m[0]), value), keys=True

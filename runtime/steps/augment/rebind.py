@@ -16,10 +16,11 @@ stay as read. A copy that would contradict itself is not made:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
+from typing import Any
 
 import polars as pl
 
@@ -75,9 +76,8 @@ class _Work:
             anew = {name: text for name, text in copy.told.record.items() if text and text != before[name]}
             if anew:
                 self.rewritten[id_] = anew
-        turns = repeated(frames.turns, of)
         texts = {name: list(chain.from_iterable(copy.told.turns[name] for copy in made)) for name in TURNS}
-        return Made(rows, turns.with_columns(pl.Series(name, texts[name], dtype=turns.schema[name]) for name in TURNS))
+        return Made(rows, _saying(repeated(frames.turns, of), texts))
 
     def _rebound(
         self, run: Conversation, id_: str, digest: str, toolset: str | None
@@ -94,6 +94,21 @@ class _Work:
                 self.failures.add(id_, "no_new_value")
             else:
                 yield k, run.edited(partial(found.finder.replaced, new=new))
+
+
+def _saying(turns: pl.DataFrame, texts: Mapping[str, list[Any]]) -> pl.DataFrame:
+    """The turns with the columns TURNS of some conversations. Lists of calls are put together from one long column each
+    of what is new in them: a list of structs from Python is slow."""
+    calls = list(chain.from_iterable(texts["calls"]))
+    new = {name: pl.Series(name, [call[name] for call in calls], dtype=pl.String) for name in ("args_json", "args_raw")}
+    at = pl.Series("at", [i for i, own in enumerate(texts["calls"]) for _ in own], dtype=pl.UInt32)
+    flat = turns["calls"].explode(empty_as_null=False, keep_nulls=False).struct.unnest().with_columns(*new.values())
+    listed = pl.DataFrame({"at": at, "calls": flat.to_struct()}).group_by("at", maintain_order=True).agg("calls")
+    places = pl.DataFrame({"at": pl.int_range(turns.height, dtype=pl.UInt32, eager=True)})
+    joined = places.join(listed, on="at", how="left", maintain_order="left")
+    plain = (pl.Series(name, texts[name], dtype=turns.schema[name]) for name in TURNS if name != "calls")
+    none = pl.lit([], dtype=turns.schema["calls"])
+    return turns.with_columns(*plain, joined.select(pl.col("calls").fill_null(none))["calls"])
 
 
 def _conversations(frames: Frames, wide: pl.DataFrame) -> list[Conversation]:
