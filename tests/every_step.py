@@ -43,6 +43,11 @@ test set bench {
   text question
 }
 
+test set kept_back {
+  path "side/kept_back.json"
+  id task_id
+}
+
 strategy every_step {
   from desk, night
   known: join verdicts on task because "a second opinion on what was solved"
@@ -62,7 +67,7 @@ strategy every_step {
   emit sft from taught {
     short_results: turns set content = truncate(content, 400) where role == "tool"
     loss on assistant
-    fit 420 tokens else window
+    fit 560 tokens else window
   }
   emit rl {
     each_decision: decompose at calls is not empty
@@ -108,7 +113,12 @@ def run_of(task: int, trial: int) -> Json:
     ]
     if trial == 1:
         messages += [call("c0", "look_up", **{**given, "exact": True}), answer("c0", "Error: no such parcel")]
-    found = {"parcel": task, "street": task * 11, "phone": "+49 30 901820", "lines": [f"item {k} of {task}" for k in range(12)]}
+    found = {
+        "parcel": task,
+        "street": task * 11,
+        "phone": "+49 30 901820",
+        "lines": [f"item {k} of {task}" for k in range(12)],
+    }
     messages += [call("c1", "look_up", **given), answer("c1", json.dumps(found))]
     if trial == 2:
         messages.append({"role": "assistant", "content": f"I could not find parcel {task}."})
@@ -134,21 +144,30 @@ def leaking(task: int) -> Json:
     return run | {"id": f"t{task}.leak", "task_id": f"t{task}"}
 
 
-def write(folder: Path, spec: str = SPEC) -> Path:
-    """The corpus and the spec below a folder; returns the spec's path."""
-    runs = {
+def files() -> dict[str, list[Json]]:
+    return {
         "desk-a": [run_of(task, trial) for task in range(TASKS) for trial in range(TRIALS)],
         "desk-b": [leaking(20), leaking(21)],
         "night": [run_of(task, trial) for task in range(30, 34) for trial in range(TRIALS)],
     }
+
+
+def records() -> list[Json]:
+    """All runs as they are written."""
+    return [run for runs in files().values() for run in runs]
+
+
+def write(folder: Path, spec: str = SPEC) -> Path:
+    """The corpus and the spec below a folder; returns the spec's path."""
     (folder / "runs").mkdir(parents=True, exist_ok=True)
     (folder / "side").mkdir(exist_ok=True)
-    for name, records in runs.items():
-        (folder / "runs" / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
-    verdicts = [f"runs/t{task},{'true' if task % 2 else 'false'},{task / 2}" for task in range(TASKS)]
+    for name, runs in files().items():
+        (folder / "runs" / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in runs), encoding="utf-8")
+    verdicts = [f"desk/t{task},{'true' if task % 2 else 'false'},{task / 2}" for task in range(TASKS)]
     (folder / "side" / "verdicts.csv").write_text("\n".join(["task,resolved,minutes", *verdicts, ""]), encoding="utf-8")
-    items = [{"task_id": "bench-1", "question": SEALED}, {"task_id": "t31", "question": "A short one"}]
+    items = [{"task_id": "bench-<1>", "question": SEALED}, {"task_id": "t31", "question": "A short one"}]
     (folder / "side" / "bench.jsonl").write_text("".join(json.dumps(i) + "\n" for i in items), encoding="utf-8")
+    (folder / "side" / "kept_back.json").write_text('[{"task_id": "t33"}]', encoding="utf-8")
     path = folder / "every_step.curate"
     path.write_text(spec, encoding="utf-8")
     return path

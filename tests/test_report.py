@@ -33,7 +33,10 @@ from curatec.runtime.report import page as report
 from curatec.runtime.report import plots as report_plots
 from curatec.runtime.report import text as report_text
 from curatec.runtime.report.measures import axis_for, counts, nice
+from curatec.runtime.side import read_side
 from curatec.runtime.sinks.written import Written
+from curatec.runtime.steps.render import read_renderer
+from tests import every_step
 
 QUICKSTART = Path(__file__).parents[1] / "specs" / "quickstart"
 Json = dict[str, Any]
@@ -51,6 +54,7 @@ class Made:
     executed: Executed
     written: Mapping[str, Written]
     summary: Json
+    out: Path
     page: str = ""
 
 
@@ -62,7 +66,9 @@ def make(spec: Path, work: Path, limit: int | None = None) -> Made:
     out.mkdir(parents=True)
     scratch.mkdir()
     inputs = read_inputs(plan.corpora, found.program.project, request.allowed, Cache(work / "cache"))
-    executed = execute(plan, inputs, scratch, limit=limit)
+    side = read_side(plan, found.program.project, request.allowed)
+    renderer = read_renderer(plan, found.program.project, request.allowed)
+    executed = execute(plan, inputs, scratch, side=side, renderer=renderer, limit=limit)
     written = {branch.name: sinks.write(executed, branch, out) for branch in plan.sinks}
     summary = manifest.build(
         executed,
@@ -75,12 +81,21 @@ def make(spec: Path, work: Path, limit: int | None = None) -> Made:
         partial=limit is not None,
         started=datetime.now(UTC),
     )
-    return Made(executed, written, summary, report.render(executed, written, summary))
+    return Made(executed, written, summary, out, report.render(executed, written, summary))
 
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return make(QUICKSTART / "service.curate", tmp_path_factory.mktemp("shop"))
+
+
+@pytest.fixture(scope="module")
+def every(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Every step that makes, replaces, redacts, joins or seals rows."""
+    pytest.importorskip("tokenizers")
+    pytest.importorskip("phonenumbers")
+    folder = tmp_path_factory.mktemp("every")
+    return make(every_step.write(folder), folder / "work")
 
 
 def raw_runs() -> list[Json]:
@@ -264,6 +279,172 @@ def test_the_margin_of_the_spec_counts_runs(shop: Made) -> None:
                 f"{count.entered} → {count.left}" if count.entered != count.left else str(count.left)
             )
     assert margin["source desk {"] == f"{len(raw_runs())} runs"
+
+
+# ---- rows that steps make ----
+
+
+def test_funnel_of_made_rows_says_what_the_ledger_says(every: Made) -> None:
+    page = read(every.page)
+    ledger = every.executed.ledger.table().filter(pl.col("turn").is_null())
+    ends = {None: every.executed.start.rows.height}
+    for sink, base, title in (
+        (None, None, "Shared steps"), ("taught", None, "taught"), ("sft", "taught", "sft"), ("rl", None, "rl"),
+    ):  # fmt: skip
+        here, table = ends[base], page.table(title)
+        for count in (c for c in every.executed.ledger.counts if c.sink == sink):
+            own = ledger.filter(pl.col("sink").eq_missing(pl.lit(sink)) & (pl.col("label") == count.label))
+            gone, made, replaced = (
+                own.filter(pl.col("action") == a).height for a in ("dropped", "created", "replaced")
+            )
+            entered, dropped, after = table[count.label]
+            left = here - gone - replaced + made
+            assert (n(entered), 0 if dropped == "–" else n(dropped), n(after)) == (here, gone, left)
+            here = left
+        ends[sink] = here
+    assert ends["sft"] == every.executed.ends["sft"].rows.height > 2 * every.executed.shared.rows.height
+
+
+def test_no_bar_is_longer_than_its_frame(every: Made, shop: Made) -> None:
+    for made in (every, shop):
+        bars = re.findall(r'<span class="bar".*?</span>', made.page, re.DOTALL)
+        sums = [sum(float(width) for width in re.findall(r"width:([\d.]+)%", bar)) for bar in bars]
+        assert len(sums) > 10
+        assert max(sums) == pytest.approx(100, abs=0.02)
+        assert min(sums) > 0
+
+
+def flags(page: str, label: str) -> list[str]:
+    """What stands in bubbles below a step."""
+    row = page.index(f'<span class="label">{label}</span>')
+    found = re.findall(r'<span class="flag[^"]*">(.*?)</span>', page[row : page.index("</tr>", row)])
+    return [re.sub("<[^>]*>", "", one) for one in found]
+
+
+def test_flags_say_what_was_made_and_why_not(every: Made) -> None:
+    ledger = every.executed.ledger.table()
+    made = {
+        label: ledger.filter((pl.col("label") == label) & (pl.col("action") == "created")).height for label in LABELS
+    }
+    shut = [run for run in runs_at(every, "taught") if len(run["tools"]) == 5]
+    nameless = [run for run in runs_at(every, "crowded") if "order" not in run["messages"][1]["content"]]
+    assert flags(every.page, "crowded") == [
+        f"{made['crowded']} rows made",
+        f"{2 * len(shut)} not made: there are not enough tools that it neither shows nor calls",
+    ]
+    assert flags(every.page, "renamed") == [
+        f"{made['renamed']} rows made",
+        f"{len(nameless)} not made: no call gives such an argument",
+    ]
+    decisions = [sum(bool(m.get("tool_calls")) for m in run["messages"]) for run in runs_at(every, "each_decision")]
+    assert flags(every.page, "each_decision") == [f"{len(decisions)} runs replaced", f"{sum(decisions)} rows made"]
+    assert flags(every.page, "known") == ["18 runs without a row in the table"]
+    assert flags(every.page, "sealed_again") == ["once more, for what was made or changed since"]
+
+
+LABELS = ("crowded", "renamed", "put_right")
+
+
+def runs_at(every: Made, label: str) -> list[Json]:
+    """The records of the runs that made rows or could not, at a step: those of the training split, except for
+    `each_decision`; a copy is told by its run."""
+    records = {run["id"]: run for run in every_step.records()}
+    shared = every.executed.shared.rows
+    if label in ("taught", "crowded"):
+        shared = shared.filter(pl.col("split") != "validation")
+    ids = dict(shared.select("id", "record_id").iter_rows())
+    found = [records[record] for record in ids.values()]
+    if label == "crowded":  # and its copies
+        lineage = pl.concat(every.executed.ledger.lineage).filter(pl.col("operator") == "distractors")
+        found += [records[ids[parent]] for parent in lineage["in"]]
+    return found
+
+
+def test_examples_of_made_rows_name_their_parents(every: Made) -> None:
+    lineage = pl.concat([*every.executed.ledger.lineage, *(w.lineage for w in every.written.values())])
+    parents: dict[str, list[str]] = {}
+    for out, parent in lineage.sort("out", "ordinal").select("out", "in").iter_rows():
+        parents.setdefault(report_text.short_id(out), []).append(report_text.short_id(parent))
+    tasks = dict(every.executed.start.rows.select(pl.col("id").str.head(12), "task").iter_rows())
+    shown = re.findall(r'<li>\n<p class="who"><code>([^<]*)</code>(.*?)</li>', every.page, re.DOTALL)
+    made = [(id_, text) for id_, text in shown if "#" in id_ or id_.startswith("pair-")]
+    assert len({id_.rpartition("#")[2][:2] for id_, _ in made}) >= 4  # windows, decisions, copies, pairs
+    for id_, text in made:
+        said = re.search(r"made from (.*?)\n", text)
+        assert said
+        assert re.findall(r"<code>([^<]*)</code>", said[1]) == parents[id_]
+        root = id_
+        while root in parents:
+            root = parents[root][0]
+        assert f"<span>{tasks[root]}</span>" in text
+    assert not [text for id_, text in shown if id_ in tasks and "made from" in text]
+
+
+def test_lengths_of_made_rows_are_their_own(every: Made, tmp_path: Path) -> None:
+    """By the rows that were written: an rl row is a decision's, and its prompt all before it."""
+    tables = [every.out / file for file in every.written["rl"].files if file.endswith(".parquet")]
+    prompts = (
+        pl.concat([pl.read_parquet(path, columns=["prompt"]) for path in tables])["prompt"].ext.storage().to_list()
+    )
+    spoken = [1 + sum(json.loads(m)["role"] != "system" for m in prompt) for prompt in prompts]
+    calls = [1 + sum(len(json.loads(m).get("tool_calls") or ()) for m in prompt) for prompt in prompts]
+    for title, values in (("Turns of a run", spoken), ("Tool calls of a run", calls)):
+        shown = read(every.page).table(title)["rl"]
+        quarters = statistics.quantiles(values, n=4, method="inclusive")
+        expected = [len(values), min(values), *quarters, max(values), statistics.fmean(values), 0]
+        assert [n(cell) for cell in shown] == pytest.approx(expected, abs=0.006)
+
+
+def test_tokens_are_said_to_be_what_they_are(every: Made, shop: Made) -> None:
+    text = " ".join("".join(read(every.page).text).split())
+    assert "Tokens are exact, by builtin:tiny-qwen3" in text
+    assert every.summary["render"]["template_digest"][:12] in text
+    assert "tokens, estimate " not in text
+    assert all(f"tokens{w.tokens:,}" in text.replace(" ", "") for w in every.written.values())
+    assert "no tokenizer was asked" in "".join(read(shop.page).text)
+    assert "tokens, estimate" in "".join(read(shop.page).text)
+
+
+def test_tokens_are_compared_by_one_measure(every: Made) -> None:
+    """Estimated at `from` and in sinks, although sinks count exactly."""
+    shown = {name: n(cells[5]) for name, cells in read(every.page).table("Tokens of a run").items()}
+    assert shown["memory"] < shown["at"] * 1.2
+
+
+def test_what_is_redacted_is_nowhere_on_the_page(every: Made) -> None:
+    runs = every_step.records()
+    assert sum("@example.com" in json.dumps(run) for run in runs) == 64
+    assert "@example.com" not in every.page
+    assert "901820" not in every.page
+    assert "[EMAIL_1]" in every.page
+    page = read(every.page)
+    rows = page.tables[page.titles.index("Redacted")][1:]
+    assert [[" ".join(cell.split()) for cell in row] for row in rows] == [
+        ["clean", "pii.email", "64", "64 rows"],
+        ["clean", "pii.phone", "66", "66 rows"],
+    ]
+
+
+def test_leaks_and_likenesses_are_shown_with_their_evidence(every: Made) -> None:
+    text = " ".join("".join(read(every.page).text).split())
+    assert "evidence bench-<1>: the sealed question asks which of the nine parcels" in text
+    assert "<1>" not in every.page
+    dropped = every.executed.ledger.table().filter(pl.col("label") == "alike").sort("traj_id").head(3)
+    for id_, key, survivor in dropped.select("traj_id", "key", "survivor").iter_rows():
+        assert re.search(rf"{id_[:12]}.*?likeness {key} · {survivor[:12]} stays in its place", text)
+
+
+def test_what_was_read_beside_the_runs(every: Made, shop: Made) -> None:
+    page = read(every.page)
+    table = page.table("Beside the runs")
+    assert [table[name][:2] for name in ("verdicts", "bench", "kept_back")] == [
+        ["table", "12"],
+        ["test set, kept out of all sinks", "2"],
+        ["test set, kept out of all sinks", "1"],
+    ]
+    sources = every.page[every.page.index('<section id="sources"') : every.page.index('<section id="spec"')]
+    assert "verdicts.csv" not in sources
+    assert "Beside the runs" not in shop.page
 
 
 # ---- what a trajectory may hold ----

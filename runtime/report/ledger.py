@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,12 @@ from curatec.compiler import plan
 from curatec.compiler.core import columns
 from curatec.compiler.types import Level
 from curatec.runtime.execute import Executed
-from curatec.runtime.ledger import StepCount
+from curatec.runtime.ledger import LINEAGE, StepCount
+from curatec.runtime.reasons import REASONS
 from curatec.runtime.sinks.written import Written
 
 EXAMPLES = 3  # of each label
-ACTIONS = ("dropped", "edited", "created", "replaced")  # of steps
+ACTIONS = ("dropped", "edited", "created", "replaced", "rejected")  # of steps
 RULES = 20  # rules and reasons of a sink that are listed
 
 Key = tuple[str | None, str, str]  # branch (None: shared), label or rule, action
@@ -25,9 +26,12 @@ Key = tuple[str | None, str, str]  # branch (None: shared), label or rule, actio
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One run that a label is about, and the row of the ledger that says what happened."""
+    """One run or made row that a label is about, and the row of the ledger that says what happened. `parents`: what a
+    step or sink made it from; `run`: the run at the root."""
 
     id: str
+    run: str
+    parents: tuple[str, ...]
     rows: int  # of the ledger, for this run and label
     turn: int | None
     reason: str | None
@@ -38,19 +42,25 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a funnel."""
+    """One line of a funnel. `noun`: what comes in, runs or, once steps have made some, rows. `failures`: why rows could
+    not be made, most frequent first."""
 
     count: StepCount
+    noun: str
     unit: str  # of `count.edited`
+    key: str  # what the ledger's `key` is, in words
+    failures: tuple[tuple[str, int], ...]
     reads: tuple[str, ...]  # fields of a run that a filter's condition asks
     examples: tuple[tuple[str, tuple[Example, ...]], ...]  # action → runs
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a sink did beyond its steps. `count` is runs; of `created`, rows."""
+    """What a sink did beyond its steps. `count` is what came in; of `created`, rows made. `about`: its reason in words,
+    where it has one."""
 
     name: str
+    about: str | None
     action: str
     count: int
     examples: tuple[Example, ...]
@@ -58,11 +68,15 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """The way of one branch. A sink also has its account."""
+    """The way of one branch. A sink also has its account. `noun` is what it starts from, `ends` what its steps end
+    with; `most`: rows that the longest bar shows."""
 
     name: str | None
     base: str | None
     entered: int
+    noun: str
+    ends: str
+    most: int
     lines: tuple[Line, ...]
     rules: tuple[Rule, ...] = ()
     more_rules: int = 0
@@ -72,52 +86,95 @@ class Branch:
 
 def branches(executed: Executed, written: Mapping[str, Written], summary: Mapping[str, Any]) -> list[Branch]:
     """Shared steps, stages, sinks: in the order in which they ran."""
-    found = examples(executed)
-    steps = {(branch, step.label): step for branch, step in executed.plan.steps()}
-    lines: dict[str | None, list[Line]] = {}
-    for count in executed.ledger.counts:
-        step = steps.get((count.sink, count.label))  # none: a sink repeats one of the spec
-        own = tuple((action, found[key]) for action in ACTIONS if (key := (count.sink, count.label, action)) in found)
-        lines.setdefault(count.sink, []).append(Line(count, _unit(step), _reads(step), own))
-    made = [Branch(None, None, executed.start.rows.height, tuple(lines.get(None, ())))]
+    found, failures = examples(executed, written), _failures(executed)
+    runs = executed.start.rows.height
+    shared = _lines(executed, None, "run", found, failures)
+    made = [Branch(None, None, runs, "run", _noun("run", shared), _most(runs, shared), shared)]
+    nouns: dict[str | None, str] = {None: made[0].ends}
     for branch in (*executed.plan.stages, *executed.plan.sinks):
         base = executed.ends[branch.base] if branch.base is not None else executed.shared
-        own_lines = tuple(lines.get(branch.name, ()))
+        noun, entered = nouns[branch.base], base.rows.height
+        lines = _lines(executed, branch.name, noun, found, failures)
+        nouns[branch.name] = _noun(noun, lines)
+        start = (branch.name, branch.base, entered, noun, nouns[branch.name], _most(max(runs, entered), lines), lines)
         if branch.name not in written:
-            made.append(Branch(branch.name, branch.base, base.rows.height, own_lines))
+            made.append(Branch(*start))
             continue
         w = written[branch.name]
         rules = [*_rules(w, found), *_changes(executed, branch.name, found)]
-        made.append(
-            Branch(
-                branch.name,
-                branch.base,
-                base.rows.height,
-                own_lines,
-                tuple(rules[:RULES]),
-                max(0, len(rules) - RULES),
-                w,
-                summary["conservation"][branch.name],
-            )
-        )
+        more = max(0, len(rules) - RULES)
+        made.append(Branch(*start, tuple(rules[:RULES]), more, w, summary["conservation"][branch.name]))
     return made
 
 
-def _unit(step: plan.Step | None) -> str:
-    return "tool schemas" if step is not None and isinstance(step.operation, plan.ToolsFilter) else "turns"
+def _lines(
+    executed: Executed,
+    branch: str | None,
+    noun: str,
+    found: Mapping[Key, tuple[Example, ...]],
+    failures: Mapping[tuple[str | None, str], tuple[tuple[str, int], ...]],
+) -> tuple[Line, ...]:
+    """The steps of a branch, those included that a sink repeats."""
+    steps = [step for _, step in executed.plan.steps()]
+    made: list[Line] = []
+    for count in executed.ledger.counts:
+        if count.sink != branch:
+            continue
+        assert count.step is not None
+        operation = steps[count.step].operation
+        key = (branch, count.label)
+        own = tuple((action, found[*key, action]) for action in ACTIONS if (*key, action) in found)
+        unit = "tool schema" if isinstance(operation, plan.ToolsFilter) else "turn"
+        made.append(Line(count, noun, unit, _key(operation), failures.get(key, ()), _reads(operation), own))
+        noun = "row" if count.created else noun
+    return tuple(made)
 
 
-def _reads(step: plan.Step | None) -> tuple[str, ...]:
-    if step is None or not isinstance(step.operation, plan.Filter):
+def _noun(noun: str, lines: Sequence[Line]) -> str:
+    """What a branch ends with."""
+    return "row" if any(line.count.created for line in lines) else noun
+
+
+def _most(entered: int, lines: Sequence[Line]) -> int:
+    return max([entered, *(line.count.left + line.count.dropped for line in lines)])
+
+
+def _key(operation: plan.Operation) -> str:
+    """What a step's key in the ledger is to a reader."""
+    match operation:
+        case plan.DedupNear():
+            return "likeness"
+        case plan.Decontaminate():
+            return "evidence"
+        case plan.Mix():
+            return "source"
+    return "key"
+
+
+def _failures(executed: Executed) -> dict[tuple[str | None, str], tuple[tuple[str, int], ...]]:
+    """(branch, label) → why rows could not be made, and how many."""
+    failed = pl.col("step").is_not_null() & (pl.col("action") == "rejected")
+    frames = [frame.filter(failed) for frame in executed.ledger.frames]
+    if not frames:
+        return {}
+    counts = pl.concat(frames).group_by("sink", "label", "reason").agg(pl.col("n").sum())
+    made: dict[tuple[str | None, str], tuple[tuple[str, int], ...]] = {}
+    for sink, label, reason, n in counts.sort(-pl.col("n"), "reason").iter_rows():
+        made[sink, label] = (*made.get((sink, label), ()), (REASONS.get(reason, reason), n))
+    return made
+
+
+def _reads(operation: plan.Operation) -> tuple[str, ...]:
+    if not isinstance(operation, plan.Filter):
         return ()
-    return tuple(sorted(columns(step.operation.where, Level.TRAJECTORY)))
+    return tuple(sorted(columns(operation.where, Level.TRAJECTORY)))
 
 
 def _rules(written: Written, found: Mapping[Key, tuple[Example, ...]]) -> Iterator[Rule]:
     """Most frequent first."""
     for action, rules in (("dropped", written.dropped), ("rejected", written.rejected)):
         for name, count in sorted(rules.items(), key=lambda rule: (-rule[1], rule[0])):
-            yield Rule(name, action, count, found.get((written.name, name, action), ()))
+            yield Rule(name, REASONS.get(name), action, count, found.get((written.name, name, action), ()))
 
 
 def _changes(executed: Executed, sink: str, found: Mapping[Key, tuple[Example, ...]]) -> Iterator[Rule]:
@@ -130,10 +187,10 @@ def _changes(executed: Executed, sink: str, found: Mapping[Key, tuple[Example, .
         for name, action, rows in frame.filter(own).group_by("reason", "action").len().iter_rows():
             counts[name or "", action] += rows
     for (name, action), count in sorted(counts.items()):
-        yield Rule(name, action, count, found.get((sink, name, action), ()))
+        yield Rule(name, REASONS.get(name), action, count, found.get((sink, name, action), ()))
 
 
-def examples(executed: Executed) -> dict[Key, tuple[Example, ...]]:
+def examples(executed: Executed, written: Mapping[str, Written]) -> dict[Key, tuple[Example, ...]]:
     """The runs with the lowest ids behind each label; ids are digests, so that is a fair draw."""
     if not executed.ledger.frames:
         return {}
@@ -158,13 +215,16 @@ def examples(executed: Executed) -> dict[Key, tuple[Example, ...]]:
         )
         .sort(*by, "traj_id", nulls_last=False)
     )
+    parents = _parents(executed, written, told["traj_id"])
     made: dict[Key, list[Example]] = {}
     for row in told.iter_rows(named=True):
         example = Example(
             row["traj_id"],
+            _root(row["traj_id"], parents),
+            parents.get(row["traj_id"], ()),
             row["rows"],
             row["turn"],
-            row["reason"],
+            REASONS.get(row["reason"], row["reason"]),
             row["key"],
             row["survivor"],
             bool(row["unanswered"]),
@@ -173,8 +233,27 @@ def examples(executed: Executed) -> dict[Key, tuple[Example, ...]]:
     return {key: tuple(own) for key, own in made.items()}
 
 
-def shown_ids(found: list[Branch]) -> list[str]:
-    """The ids of all examples, each once."""
+def _parents(executed: Executed, written: Mapping[str, Written], ids: pl.Series) -> dict[str, tuple[str, ...]]:
+    """What each of some rows was made from, and what these were made from in turn."""
+    frames = [*executed.ledger.lineage, *(w.lineage for w in written.values()), pl.DataFrame(schema=LINEAGE)]
+    lineage = pl.concat(frames).sort("out", "ordinal")
+    found: dict[str, tuple[str, ...]] = {}
+    while len(ids):
+        own = lineage.filter(pl.col("out").is_in(ids.implode()))
+        for out, parent in own.select("out", "in").iter_rows():
+            found[out] = (*found.get(out, ()), parent)
+        ids = own.filter(~pl.col("in").is_in(list(found)))["in"]
+    return found
+
+
+def _root(id_: str, parents: Mapping[str, tuple[str, ...]]) -> str:
+    while id_ in parents:
+        id_ = parents[id_][0]
+    return id_
+
+
+def shown_runs(found: list[Branch]) -> list[str]:
+    """The ids of the runs behind all examples, each once."""
     lines = (example for branch in found for line in branch.lines for _, own in line.examples for example in own)
     rules = (example for branch in found for rule in branch.rules for example in rule.examples)
-    return sorted({example.id for example in (*lines, *rules)})
+    return sorted({example.run for example in (*lines, *rules)})

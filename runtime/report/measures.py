@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
+from curatec.compiler import plan
 from curatec.compiler.core import Apply, Column, Const, Core
 from curatec.compiler.types import Level, Type
 from curatec.runtime.execute import Executed
@@ -59,7 +60,11 @@ class Measured:
 
 
 def measure(executed: Executed, stages: Mapping[str | None, pl.DataFrame], shown: Sequence[str]) -> Measured:
-    """`stages`: the rows of `from` (key None) and those behind each sink's output. `shown`: ids of examples."""
+    """`stages`: the rows of `from` (key None) and those behind each sink's output. `shown`: runs of examples.
+
+    Tokens are estimated at every stage, after `render` as well: what is compared is measured alike, and once more by a
+    tokenizer would take as long as the compile.
+    """
     drawn = {name: _lowest(rows, SAMPLE if name is None else SAMPLE // 4) for name, rows in stages.items()}
     wanted = pl.concat([*(rows["id"] for rows in drawn.values()), pl.Series("id", list(shown), dtype=pl.String)])
     base = _measured(executed.start, wanted)
@@ -81,6 +86,8 @@ def _lowest(rows: pl.DataFrame, most: int) -> pl.DataFrame:
 def _measured(state: State, ids: pl.Series) -> pl.DataFrame:
     """id, the counted columns and HEAD, for those of the ids that the state has."""
     kept = state.keep(state.rows["id"].is_in(ids.implode()))
+    if kept.renderer is not None:
+        kept = replace(kept, renderer=None, known={})
     kept, values = kept.values(_CORES)
     # A state without rows has values without a type.
     types = {**dict.fromkeys(_COUNTED, pl.Int64), HEAD: pl.String}
@@ -97,13 +104,19 @@ def _touched(executed: Executed) -> pl.DataFrame:
 
 
 def _updated(base: pl.DataFrame, executed: Executed, sink: str, ids: pl.Series, touched: pl.DataFrame) -> pl.DataFrame:
-    """`base` with the runs measured again that differ at the end of the sink's steps."""
-    names = [branch.name for branch in executed.plan.lineage(executed.plan.branch(sink))]
+    """`base` with the rows measured again that differ at the end of the sink's steps, and those that steps made."""
+    branches = executed.plan.lineage(executed.plan.branch(sink))
+    names = [branch.name for branch in branches]
     edited = touched.filter(pl.col("sink").is_null() | pl.col("sink").is_in(names))["traj_id"]
-    again = ids.filter(ids.is_in(edited.implode()))
+    steps = (*executed.plan.shared, *(step for branch in branches for step in branch.steps))
+    if any(isinstance(step.operation, plan.View) for step in steps):
+        again = ids  # roles change without a word in the ledger
+    else:
+        again = ids.filter(ids.is_in(edited.implode()) | ~ids.is_in(base["id"].implode()))
     if again.is_empty():
         return base
-    return base.update(_measured(executed.ends[sink], again), on="id", how="left", include_nulls=True)
+    now = _measured(executed.ends[sink], again)
+    return pl.concat([base.filter(~pl.col("id").is_in(now["id"].implode())), now])
 
 
 # ---- bins ----

@@ -15,7 +15,7 @@ import polars as pl
 from markupsafe import Markup
 
 from curatec.runtime.execute import Executed, written_rows
-from curatec.runtime.report import ledger, measures, parts, plots, spec
+from curatec.runtime.report import ledger, measures, parts, plots, private, spec
 from curatec.runtime.report.measures import Measure, Measured, Spread
 from curatec.runtime.report.text import environment, plural
 from curatec.runtime.sinks.written import Written
@@ -64,7 +64,9 @@ def render(executed: Executed, written: Mapping[str, Written], summary: Mapping[
     stages: dict[str | None, pl.DataFrame] = {None: executed.start.rows}
     for name in written:
         stages[name] = written_rows(executed, name).rows
-    measured = measures.measure(executed, stages, ledger.shown_ids(found))
+    shown = ledger.shown_runs(found)
+    quoted = private.redacting(executed.plan)
+    measured = measures.measure(executed, stages, shown)
     made = environment()
     return made.get_template("page.html.jinja").render(
         css=Markup((Path(__file__).parent / "page.css").read_text(encoding="utf-8")),  # a file of ours
@@ -73,11 +75,15 @@ def render(executed: Executed, written: Mapping[str, Written], summary: Mapping[
         loaded=executed.loaded.state.rows.height,
         branches=found,
         sinks=[branch for branch in found if branch.written is not None],
+        ends={branch.name: branch.ends for branch in found},
         head=measures.HEAD,
-        facts=_facts(executed, measured.shown),
+        facts=_facts(executed, measured.shown, private.heads(executed, shown, quoted)),
+        quoted=quoted,
         figures=list(_figures(measured)),
         sampled=measures.SAMPLE if measured.sampled else None,
         stages=list(stages),
+        beside=_beside(summary["side"]),
+        formats={branch["name"]: branch["format"] for branch in summary["branches"]},
         compositions=parts.compositions(stages),
         tasks=[(name, parts.tasks(rows)) for name, rows in stages.items()],
         unread=_unread(executed),
@@ -86,15 +92,24 @@ def render(executed: Executed, written: Mapping[str, Written], summary: Mapping[
     )
 
 
-def _facts(executed: Executed, shown: pl.DataFrame) -> dict[str, dict[str, Any]]:
-    """What is said of each example: who it is, its first user text, and what the conditions of filters ask of it."""
+def _facts(executed: Executed, shown: pl.DataFrame, heads: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """What is said of each run behind an example: who it is, its first user text (`heads` where the plan redacts), and
+    what the conditions of filters ask of it."""
     rows = executed.start.rows.join(shown, on="id", how="semi").select(*SAID).join(shown, on="id", how="left")
     found = {row["id"]: row for row in rows.iter_rows(named=True)}
+    for id_, head in heads.items():
+        found[id_][measures.HEAD] = head
     found = {id_: {k: v for k, v in row.items() if k in SAID or v is not None} for id_, row in found.items()}
     later = [name for name in ("failure", *dict(executed.plan.derived)) if name in executed.shared.rows.columns]
     for row in executed.shared.rows.join(shown, on="id", how="semi").select("id", *later).iter_rows(named=True):
         found[row["id"]] |= row
     return found
+
+
+def _beside(side: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Tables and test sets: what it is, its name, what the manifest says of it."""
+    kinds = (("table", side["tables"]), ("test set", side["test_sets"]))
+    return [(kind, name, about) for kind, found in kinds for name, about in found.items()]
 
 
 def _figures(measured: Measured) -> Iterator[Figure]:

@@ -38,6 +38,12 @@ def excerpt(text: str | None, limit: int = EXCERPT) -> str:
     return f"{short[:limit].rstrip()}…" if len(text) > limit else short
 
 
+def short_id(id_: str) -> str:
+    """The beginning of a run's id; of a row that was made, also what tells it from its siblings. A pair's whole."""
+    run, mark, made = id_.partition("#")
+    return (run if run.startswith("pair-") else run[:12]) + mark + made
+
+
 def number(value: float | None, digits: int = 2) -> str:
     """12,345 · 0.25 · –"""
     if value is None:
@@ -108,7 +114,7 @@ def environment(*, for_markdown: bool = False) -> Environment:
         keep_trailing_newline=True,
         bytecode_cache=_compiled_templates(),
     )
-    made.filters |= {"n": number, "share": share, "excerpt": excerpt, "plural": plural}
+    made.filters |= {"n": number, "share": share, "excerpt": excerpt, "plural": plural, "id": short_id}
     made.filters |= {"md": markdown, "code": code, "prose": prose} if for_markdown else {"prose": prose_html}
     return made
 

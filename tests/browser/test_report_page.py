@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests import every_step
 from tests.test_report import HOSTILE, QUICKSTART, conversation, make, spec
 
 CHROMIUM = next(
@@ -39,14 +40,23 @@ def chromium(tmp_path: Path) -> Callable[..., str]:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The quickstart, and a corpus of texts that are too long, too wide or not meant to be shown."""
+    """The quickstart, a corpus of texts that are too long, too wide or not meant to be shown, and one with every step
+    that makes, replaces, redacts, joins or seals rows, under names that are too long."""
     work = tmp_path_factory.mktemp("pages")
     runs = [conversation(i, HOSTILE, model="M" * 200 + str(i), task_id="T" * 300 + str(i % 4)) for i in range(40)]
     because = "W" * 400
     gone = f'gone: drop where reward == 0 because "{because}"'
     strategy = f"strategy s {{\n from t\n {gone}\n emit sft {{ few: limit 2 per task_text }}\n}}"
     hostile = make(spec(work, runs, strategy, head="# " + "X" * 3_000), work / "hostile")
-    return {"shop": make(QUICKSTART / "service.curate", work / "shop").page, "hostile": hostile.page}
+    long = every_step.SPEC
+    for name in ("crowded", "renamed", "verdicts", "bench", "taught"):
+        long = re.sub(rf"\b{name}\b(?!\.)", name + "_" + 12 * "longer", long)
+    every = make(every_step.write(work / "every", long), work / "every" / "work")
+    return {
+        "shop": make(QUICKSTART / "service.curate", work / "shop").page,
+        "hostile": hostile.page,
+        "every": every.page,
+    }
 
 
 def look(chromium: Callable[..., str], folder: Path, page: str, width: int, *, dark: bool, unfold: bool) -> Json:
@@ -66,7 +76,7 @@ def look(chromium: Callable[..., str], folder: Path, page: str, width: int, *, d
 
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("name", ["shop", "hostile"])
+@pytest.mark.parametrize("name", ["shop", "hostile", "every"])
 def test_nothing_overflows_and_all_can_be_read(
     chromium: Callable[..., str], tmp_path: Path, pages: dict[str, str], name: str, dark: bool, width: int
 ) -> None:
