@@ -4,7 +4,6 @@ Every function is pure: a state and its place in, the next state out; what it di
 """
 
 from curatec.runtime.steps import (
-    augment,
     decompose,
     decontaminate,
     edits,
@@ -17,5 +16,21 @@ from curatec.runtime.steps import (
     split,
     view,
 )
+from curatec.runtime.steps.augment import distractors, rebind, recover
 
-REGISTERED = (augment, decompose, decontaminate, edits, filters, join, near, quotas, redact, render, split, view)
+REGISTERED = (
+    distractors,
+    rebind,
+    recover,
+    decompose,
+    decontaminate,
+    edits,
+    filters,
+    join,
+    near,
+    quotas,
+    redact,
+    render,
+    split,
+    view,
+)

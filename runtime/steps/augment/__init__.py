@@ -3,7 +3,3 @@
 A copy is `parent#a<label>.<k>`. Originals stay. A run of the validation split makes none, so that no copy is ever
 validated; a copy that would contradict itself is not made, and the ledger says why.
 """
-
-from curatec.runtime.steps.augment import distractors, rebind, recover
-
-REGISTERED = (distractors, rebind, recover)
