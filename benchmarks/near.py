@@ -1,11 +1,12 @@
 """Measures near-duplicate search: time and memory over synthetic documents, recall and precision over real runs.
 
-Usage: near.py [--documents N] [--threshold T] [--tau FOLDER]
+Usage: near.py [--documents N] [--copies SHARE] [--originals N] [--threshold T] [--tau FOLDER]
 
-The synthetic corpus has words of a Zipf-like vocabulary; a tenth of the documents are copies of others with some words
+The synthetic corpus has words of a Zipf-like vocabulary; a share of the documents are copies of others with some words
 replaced. The search runs in a process of its own, fed part by part from files as a step feeds it. On real runs all
-pairs are compared with plain Python sets. Recall: of the pairs whose exact likeness reaches the threshold, how many are
-in one component. Precision: of the rows that would be dropped, how many are that like a row that they are paired with.
+pairs are compared with plain Python sets: `text`, `task_text` and what single turns say (4,000 contents of ten words
+and more). Recall: of the pairs whose exact likeness reaches the threshold, how many are in one component. Precision: of
+the pairs that the search gives, how many reach it. Pairs united by a chain are in one component and do not reach it.
 """
 
 from __future__ import annotations
@@ -51,29 +52,29 @@ def jaccard(a: Shingles, b: Shingles) -> float:
 # ---- synthetic documents ----
 
 
-def documents(count: int) -> Iterator[tuple[str, int]]:
+def documents(count: int, copies: float, distinct: int) -> Iterator[tuple[str, int]]:
     """(text, the document that it copies or -1). Up to a fifth of a copy's words are others: likeness from 0.4 to 1."""
     chance = random.Random(0)
     vocabulary = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 9))) for _ in range(30_000)]
     weights = list(accumulate(1 / (rank + 10) for rank in range(30_000)))
     originals: list[tuple[int, list[str]]] = []
     for number in range(count):
-        if originals and chance.random() < 0.1:
+        if originals and chance.random() < copies:
             of, original = chance.choice(originals)
             words = list(original)
             for _ in range(chance.randint(0, 170)):
                 words[chance.randrange(WORDS)] = chance.choice(vocabulary)
         else:
             of, words = -1, chance.choices(vocabulary, cum_weights=weights, k=WORDS)
-            if len(originals) < 20_000:
+            if len(originals) < distinct:
                 originals.append((number, words))
         yield " ".join(words), of
 
 
-def write(folder: Path, count: int) -> int:
+def write(folder: Path, count: int, copies: float, distinct: int) -> int:
     """The corpus as parquet parts; bytes of text."""
     size, rows = 0, list[tuple[str, int]]()
-    for number, row in enumerate(documents(count), 1):
+    for number, row in enumerate(documents(count, copies, distinct), 1):
         rows.append(row)
         size += len(row[0])
         if len(rows) == PART or number == count:
@@ -96,10 +97,10 @@ def search(folder: Path, threshold: float) -> None:
     print(json.dumps({"sketched": sketched, "seconds": seconds, "megabytes": peak, "left": names.n_unique()}))
 
 
-def synthetic(count: int, threshold: float) -> None:
+def synthetic(count: int, copies: float, distinct: int, threshold: float) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        size = write(folder, count)
+        size = write(folder, count, copies, distinct)
         command = [sys.executable, __file__, "--search", name, "--threshold", str(threshold)]
         told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         found = pl.read_parquet(folder / "components.parquet")["component"].to_list()
@@ -135,8 +136,16 @@ def real_texts(data: Path) -> dict[str, list[str]]:
         made = check(load_text(_SOURCES, "s.curate", folder)).plan("s")
         inputs = read_inputs(made.corpora, folder, (data,), Cache(folder / "cache"))
         (folder / "scratch").mkdir()
-        rows = execute(made, inputs, folder / "scratch").shared.rows
-    return {name: rows[column].drop_nulls().to_list() for name, column in (("text", "said"), ("task_text", "asked"))}
+        state = execute(made, inputs, folder / "scratch").shared
+        contents = pl.concat([frames.turns["content"] for _, frames in state.batches()])
+    texts = {"text": state.rows["said"], "task_text": state.rows["asked"], "content of turns": _some(contents)}
+    return {name: column.drop_nulls().to_list() for name, column in texts.items()}
+
+
+def _some(contents: pl.Series) -> pl.Series:
+    """4,000 contents, evenly out of all."""
+    worded = contents.filter(contents.str.count_matches(r"\s+") >= 9)
+    return worded.gather_every(max(1, len(worded) // 4_000)).head(4_000)
 
 
 def truth(texts: Sequence[str]) -> list[tuple[int, int, float]]:
@@ -160,9 +169,13 @@ def against_all_pairs(name: str, texts: Sequence[str], few: int, known: Sequence
         bands = f"{sketches.bands.count} × {sketches.bands.rows}" if not few else "all compared"
         print(
             f"| {name} ({len(texts)}, {len(set(texts))} distinct) | {threshold} | {bands} | {len(near)} | {recalled} | "
-            f"{recalled / max(1, len(near)):.4f} | {right / max(1, pairs.height):.4f} | {chained} of {len(united)} |",
+            f"{share(recalled, len(near))} | {share(right, pairs.height)} | {chained} of {len(united)} |",
             flush=True,
         )
+
+
+def share(part: int, whole: int) -> str:
+    return f"{part / whole:.4f}" if whole else "–"
 
 
 def real(data: Path) -> None:
@@ -170,13 +183,15 @@ def real(data: Path) -> None:
     print("|---|---|---|---|---|---|---|---|")
     for name, texts in real_texts(data).items():
         known = truth(texts)
-        for few in (0, 2_000):
+        for few in (0, 2_000) if len(texts) <= 2_000 else (0,):
             against_all_pairs(name, texts, few, known)
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--documents", type=int, default=100_000)
+    options.add_argument("--copies", type=float, default=0.1)
+    options.add_argument("--originals", type=int, default=20_000, help="of how many documents there are copies")
     options.add_argument("--threshold", type=float, default=0.8)
     options.add_argument("--tau", type=Path, default=ROOT.parent / "shared" / "data")
     options.add_argument("--search", type=Path, help=argparse.SUPPRESS)
@@ -185,7 +200,7 @@ def main() -> None:
         search(given.search, given.threshold)
         return
     if given.documents:
-        synthetic(given.documents, given.threshold)
+        synthetic(given.documents, given.copies, given.originals, given.threshold)
     if given.tau.exists():
         real(given.tau)
 

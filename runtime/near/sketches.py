@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
+import polars.selectors as cs
 from xxhash import xxh3_128_digest
 
-from curatec.runtime.near.bands import bands_for, signed
+from curatec.runtime.near.bands import agreeing, bands_for, fewest_bits, signed
 from curatec.runtime.near.buckets import buckets, paired, rarest
 from curatec.runtime.near.components import Components
 from curatec.runtime.near.shingles import Sets, Words, raw, shingles
@@ -22,10 +23,11 @@ _FEW_SHINGLES = 2**22  # of few texts
 class Sketches:
     """Sketches of texts, which are added part by part.
 
-    The sets of shingles go to a file of `folder` if they are many; a hash for each band stays in memory. Texts with
-    equal sets are one. Two others are compared exactly if they share a band, or, where there are up to `few` different
-    texts of moderate length, if their likeness can reach the threshold at all: then none is missed. Neither the order
-    of rows nor how they were cut into parts decides what is connected.
+    The sets of shingles go to a file of `folder` if they are many; a hash for each band and 256 bits stay in memory.
+    Texts with equal sets are one. Two others are compared exactly if they share a band and their bits do not tell that
+    they are far below the threshold. Where there are up to `few` different texts of moderate length, all are compared
+    whose likeness can reach it: then none is missed. Neither the order of rows nor how they were cut into parts decides
+    what is connected.
     """
 
     def __init__(self, threshold: float, folder: Path | None = None, few: int = 2_000) -> None:
@@ -37,7 +39,7 @@ class Sketches:
         self._words = Words()
         self._sets = Sets(folder)
         self._numbers: dict[bytes, int] = {}  # digest of a set → its number
-        self._hashes: list[pl.DataFrame] = []  # one row a set, a column a band
+        self._signed: list[pl.DataFrame] = []  # one row a set
         self._rows: list[pl.Series] = []  # the number of each row's set
 
     # ---- texts in ----
@@ -55,7 +57,7 @@ class Sketches:
         if fresh:
             new = found["shingles"].gather(fresh)
             self._sets.append(new)
-            self._hashes.append(signed(new, self.bands))
+            self._signed.append(signed(new, self.bands))
         of_row = found.select("row", number=pl.Series(numbers, dtype=pl.UInt32))
         rows = pl.DataFrame({"row": pl.int_range(len(texts), dtype=pl.UInt32, eager=True)})
         return rows.join(of_row, on="row", how="left", maintain_order="left")["number"]
@@ -128,10 +130,13 @@ class Sketches:
             found = [pairs.unique() for pairs in paired(buckets(rarest(sets, self.threshold)), joined)]
             yield from [pl.concat(found).unique().sort("left", "right")] if found else []
             return
-        hashes = pl.concat(self._hashes)
-        columns = [hashes[name].gather(units["number"]) for name in hashes.columns]
+        signatures = pl.concat(self._signed)[units["number"]]
+        bits = signatures.select(cs.starts_with("bits"))
+        columns = signatures.select(cs.starts_with("band")).get_columns()
+        fewest = fewest_bits(self.threshold)
         for band, key in enumerate(columns):
-            for pairs in paired(buckets(units.select("unit", "group", key=key)), joined):
+            for bucketed in paired(buckets(units.select("unit", "group", key=key)), joined):
+                pairs = bucketed.filter(agreeing(bits[bucketed["left"]], bits[bucketed["right"]]) >= fewest)
                 met = pl.repeat(False, pairs.height, dtype=pl.Boolean, eager=True)
                 for before in columns[:band]:  # their pairs were compared there
                     met |= before.gather(pairs["left"]) == before.gather(pairs["right"])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+from fractions import Fraction
 
 import polars as pl
 import pytest
 
 from curatec.runtime.near import Sketches, components
-from curatec.runtime.near.bands import MISS, SIGNATURE, bands_for, signed
+from curatec.runtime.near.bands import BITS_MISS, MISS, SIGNATURE, agreeing, bands_for, fewest_bits, signed
 from tests.reference import near as reference
 
 
@@ -51,9 +52,37 @@ def test_pairs_meet_in_a_band_as_often_as_the_formula_says(threshold: float, siz
     likeness = round((1 - 0.5 ** (1 / bands.count)) ** (1 / bands.rows) * size) / size  # met by half of the pairs
     pairs = planted(likeness, size, 400, seed=size)
     sides = [signed(pl.Series([p[i] for p in pairs], dtype=pl.List(pl.UInt64)), bands) for i in (0, 1)]
-    met = pl.select(pl.any_horizontal(sides[0][n] == sides[1][n] for n in sides[0].columns)).to_series().sum()
+    met = (
+        pl.select(pl.any_horizontal(sides[0][n] == sides[1][n] for n in sides[0].columns if n[:4] == "band"))
+        .to_series()
+        .sum()
+    )
     expected = 1 - bands.miss(likeness)
     assert abs(met / 400 - expected) <= 4.5 * math.sqrt(expected * (1 - expected) / 400)
+
+
+@pytest.mark.parametrize("size", [2, 20, 200, 1_000])
+@pytest.mark.parametrize("likeness", [0.0, 0.5, 0.8, 1.0])
+def test_lowest_bits_agree_as_often_as_the_formula_says(likeness: float, size: int) -> None:
+    """Binomial: mean and spread over 400 pairs; so no more pairs of the threshold's likeness fall out than promised."""
+    pairs = planted(likeness, size, 400, seed=size)
+    if any(len(set(a) & set(b)) / len(set(a) | set(b)) != likeness for a, b in pairs):
+        pytest.skip("no such likeness with so few shingles")
+    sides = [signed(pl.Series([p[i] for p in pairs], dtype=pl.List(pl.UInt64)), bands_for(0.8)) for i in (0, 1)]
+    bits = agreeing(*sides)
+    equal = (1 + likeness) / 2
+    spread = math.sqrt(SIGNATURE * equal * (1 - equal))
+    assert abs(sum(bits) / 400 - SIGNATURE * equal) <= 4.5 * spread / 20
+    assert float(bits.std() or 0.0) <= 1.2 * spread  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.5, 0.8, 0.95, 1.0])
+def test_bits_that_pairs_at_the_threshold_have(threshold: float) -> None:
+    """The tail of the binomial distribution, as a sum of fractions."""
+    equal = Fraction((1 + threshold) / 2)
+    terms = [math.comb(256, k) * equal**k * (1 - equal) ** (256 - k) for k in range(257)]
+    fewest = fewest_bits(threshold)
+    assert sum(terms[:fewest]) <= BITS_MISS < sum(terms[: fewest + 1])
 
 
 def corpus(seed: int, count: int = 300) -> list[str]:
