@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +22,8 @@ from curatec.runtime.compile import Request, compile_spec
 from curatec.runtime.report import card
 from curatec.runtime.report.text import code, markdown, prose
 from curatec.runtime.sinks.written import Written
-from tests.test_report import QUICKSTART, Made, make
+from tests import every_step
+from tests.test_report import QUICKSTART, Made, conversation, make, spec
 
 Json = dict[str, Any]
 
@@ -29,6 +31,15 @@ Json = dict[str, Any]
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return make(QUICKSTART / "service.curate", tmp_path_factory.mktemp("shop"))
+
+
+@pytest.fixture(scope="module")
+def every(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Every step that makes, replaces, redacts, joins or seals rows."""
+    pytest.importorskip("tokenizers")
+    pytest.importorskip("phonenumbers")
+    folder = tmp_path_factory.mktemp("every")
+    return make(every_step.write(folder), folder / "work")
 
 
 def without_run(summary: Json) -> Json:
@@ -122,6 +133,135 @@ def test_numbers_are_those_of_the_manifest(shop: Made) -> None:
     desk = table(section(text, "Sources"), "source")["desk"]
     assert desk[:2] == ["358", "2"]
     assert shop.summary["inputs"]["desk"]["digest"] in desk[-1]
+
+
+def rows_of(made: Made, sink: str) -> pl.DataFrame:
+    files = [made.out / file for file in made.written[sink].files if file.endswith(".parquet")]
+    wanted = ["example_id", "n_tokens", "n_trained", "license", "parents"]
+    return pl.concat([pl.read_parquet(file, columns=wanted) for file in files])
+
+
+def test_tokens_are_those_of_the_files_and_said_to_be_exact(every: Made, shop: Made) -> None:
+    text = card.render(without_run(every.summary))
+    for name, cells in table(text, "sink").items():
+        rows = rows_of(every, name)
+        assert cells[0] == str(rows.height)
+        trained = rows["n_trained"].sum() or 0
+        assert cells[2:] == [f"{rows['n_tokens'].sum():,}", f"{trained:,}"]
+    assert "Tokens are exact: those of `builtin:tiny-qwen3`" in text
+    assert all(every.summary["render"][digest] in text for digest in ("digest", "template_digest"))
+    assert "estimate" not in text.split("## Load")[0]
+    assert "Tokens are an estimate" in card.render(shop.summary)
+
+
+def test_steps_that_make_rows_add_up_from_left_to_right(every: Made) -> None:
+    text = card.render(without_run(every.summary))
+    ledger = every.executed.ledger.table().filter(pl.col("turn").is_null())
+    for branch, labels in (("taught", ("crowded", "renamed", "put_right")), ("rl", ("each_decision", "sealed_again"))):
+        steps = table(text.split(f"**{branch}**", 1)[1], "step")
+        assert list(steps) == list(labels)
+        for label in labels:
+            own = ledger.filter((pl.col("sink") == branch) & (pl.col("label") == label))
+            came, made, dropped, replaced, left = (int(cell) for cell in steps[label][1:6])
+            assert came + made - dropped - replaced == left
+            found = [own.filter(pl.col("action") == action).height for action in ("created", "dropped", "replaced")]
+            assert [made, dropped, replaced] == found
+    accounts = table(text.split("Each sink's account", 1)[1], "sink")
+    for sink, cells in accounts.items():
+        into, created, out, dropped, replaced, rejected = map(int, cells)
+        assert into + created == out + dropped + replaced + rejected
+        assert out == rows_of(every, sink).height
+
+
+def test_side_data_is_counted_and_never_shown(every: Made, tmp_path: Path) -> None:
+    text = card.render(without_run(every.summary))
+    found = table(section(text, "Sources"), "name")
+    assert {name: cells[:2] for name, cells in found.items()} == {
+        "verdicts": ["table", "12"],
+        "bench": ["test set", "2"],
+        "kept_back": ["test set", "1"],
+    }
+    assert every.summary["side"]["tables"]["verdicts"]["digest"] in found["verdicts"][2]
+    outside = text.replace(every.summary["spec"]["text"], "")
+    assert not [word for word in ("verdicts.csv", "bench.jsonl", "northern warehouse", "bench-<1>") if word in outside]
+    notes = section(text, "Notes")
+    held_out = {name: w.dropped["held_out"] for name, w in every.written.items()}
+    assert "test set (`bench`, `kept_back`)" in notes
+    assert all(f"`{name}` {n}" in notes for name, n in held_out.items())
+
+
+def test_what_was_redacted_and_what_cannot_be(every: Made, shop: Made) -> None:
+    text = card.render(without_run(every.summary))
+    assert table(section(text, "Redacted"), "family") == {"pii.email": ["64", "64"], "pii.phone": ["66", "66"]}
+    assert "Names of people are not found by patterns" in text
+    assert "`rejects.jsonl` is not redacted" in text
+    assert "Redacted" not in card.render(shop.summary)
+
+
+def test_licences_of_made_rows_are_those_of_their_runs(every: Made) -> None:
+    text = card.render(without_run(every.summary))
+    assert "The licence of such a row is that of its run" in text
+    assert "Rows of `crowded` also show schemas of tools from runs of other sources" in text
+    licences = dict(every.executed.start.rows.select("id", "license").iter_rows())
+    for sink in every.written:
+        for licence, parents in rows_of(every, sink).select("license", "parents").iter_rows():
+            assert set(licence.split(" AND ")) == {licences[parent] for parent in parents}
+
+
+# ---- how other formats are loaded ----
+
+
+def loading(folder: Path, format_: str) -> tuple[Made, str]:
+    runs = [conversation(i, f"task {i}") for i in range(6)]
+    made = make(spec(folder, runs, f"strategy s {{ from t emit sft {{ format {format_} }} }}"), folder / "work")
+    return made, section(card.render(without_run(made.summary)), "Load")
+
+
+def block(text: str, language: str) -> str:
+    return text.split(f"```{language}\n", 2)[1].split("```", 1)[0]
+
+
+def test_the_entry_for_llama_factory_names_what_the_rows_have(tmp_path: Path) -> None:
+    made, text = loading(tmp_path, "sharegpt")
+    [entry] = json.loads(block(text, "json")).values()
+    assert entry["formatting"] == "sharegpt"
+    file = made.out / entry["file_name"].removeprefix("path/to/this/folder/")
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 6
+    assert all(set(entry["columns"].values()) <= row.keys() for row in rows)
+    assert all(set(said) == {"from", "value"} for row in rows for said in row[entry["columns"]["messages"]])
+    assert "SFTTrainer" not in text
+
+
+def test_the_file_for_llama_factory_v1(tmp_path: Path) -> None:
+    made, text = loading(tmp_path, "llamafactory")
+    [entry] = YAML(typ="safe").load(block(text, "yaml")).values()
+    file = made.out / entry["path"].removeprefix("path/to/this/folder/")
+    first = json.loads(file.read_text(encoding="utf-8").splitlines()[0])
+    assert {part["type"] for message in first["messages"] for part in message["content"]} == {"text", "tool_call"}
+
+
+def test_the_settings_for_verl_name_columns(tmp_path: Path) -> None:
+    made, text = loading(tmp_path, "verl")
+    keys = re.findall(r"data\.\w+_key=(\w+)", text)
+    [file] = re.findall(r"data\.train_files=path/to/this/folder/(\S+)", text)
+    assert len(keys) == 3
+    assert set(keys) <= set(pl.read_parquet_schema(made.out / file))
+
+
+def test_lines_of_atif_are_trajectories(tmp_path: Path) -> None:
+    made, text = loading(tmp_path, "atif")
+    [file] = re.findall(r"`(\S+\.jsonl)`", text)
+    lines = [json.loads(line) for line in (made.out / file).read_text(encoding="utf-8").splitlines()]
+    assert {line["schema_version"] for line in lines} == {"ATIF-v1.7"}
+    assert all(
+        set(line) <= {"schema_version", "session_id", "trajectory_id", "agent", "steps", "extra"} for line in lines
+    )
+
+
+def test_trl_is_told_of_the_tokens_only_where_there_are_some(every: Made, shop: Made) -> None:
+    assert "`input_ids` and `labels`" in section(card.render(every.summary), "Load")
+    assert "input_ids" not in section(card.render(shop.summary), "Load")
 
 
 def test_the_spec_stands_in_it_as_it_is(shop: Made) -> None:

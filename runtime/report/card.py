@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -42,14 +43,18 @@ _SIZES = (
 def render(summary: Mapping[str, Any]) -> str:
     """README.md of OUT, from the manifest without `run`."""
     made = environment(for_markdown=True)
-    sinks = [_sink(name, sink, summary) for name, sink in summary["sinks"].items()]
+    formats = {branch["name"]: branch["format"] for branch in summary["branches"]}
+    sinks = [_sink(name, sink, formats[name], summary) for name, sink in summary["sinks"].items()]
     return made.get_template("card.md.jinja").render(
         front=_yaml(front_matter(summary)),
         s=summary,
         spec=fence(summary["spec"]["text"]),
         sinks=sinks,
         loadable=next((s for s in sinks if s["splits"]), None),
+        sft=next((s for s in sinks if s["name"] == "sft" and s["splits"]), None),
         funnel=_funnel(summary),
+        beside=beside(summary["side"]),
+        families=_families(summary["redacted"]),
         sources=[_source(name, given) for name, given in summary["inputs"].items()],
         notes=list(_notes(summary)),
         records=sum(given["records"] for given in summary["inputs"].values()),
@@ -126,10 +131,12 @@ def fence(text: str) -> str:
     return f"{marks}\n{text.rstrip(chr(10))}\n{marks}"
 
 
-def _sink(name: str, sink: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
+def _sink(name: str, sink: Mapping[str, Any], format_: str | None, summary: Mapping[str, Any]) -> dict[str, Any]:
     sums = summary["conservation"][name]
     return {
         "name": name,
+        "format": format_,
+        "lines": next((path for path in sink["files"] if path.endswith(".jsonl")), None),
         "rows": sum(sink["rows"].values()),
         "by_split": ", ".join(f"{split} {number(count)}" for split, count in sink["rows"].items()) or "none",
         "tokens": sink["tokens"],
@@ -145,11 +152,12 @@ def _sink(name: str, sink: Mapping[str, Any], summary: Mapping[str, Any]) -> dic
 def _funnel(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Steps by branch, in the order in which they ran; shared ones first."""
     steps = [{"sink": None, **step, "why": "; ".join(_why(step))} for step in summary["steps"]]
-    branches = dict.fromkeys(step["sink"] for step in steps)
-    return [
-        {"name": "all sinks" if branch is None else branch, "steps": [step for step in steps if step["sink"] == branch]}
-        for branch in branches
-    ]
+    found = []
+    for branch in dict.fromkeys(step["sink"] for step in steps):
+        own = [step for step in steps if step["sink"] == branch]
+        makes = any(step["created"] or step["replaced"] for step in own)
+        found.append({"name": "all sinks" if branch is None else branch, "steps": own, "makes": makes})
+    return found
 
 
 def _why(step: Mapping[str, Any]) -> Iterable[str]:
@@ -159,11 +167,30 @@ def _why(step: Mapping[str, Any]) -> Iterable[str]:
     yield from (f"see {markdown(see)}" for see in step.get("see", ()))
     told = (
         ("edited", "turns or tools changed"),
-        ("created", "created"),
+        ("failed", "could not be made"),
+        ("unmatched", "without a row in the table"),
         ("predicate_null", "without an answer"),
         ("null_key", "without a key"),
     )
+    if step.get("again"):
+        yield "once more, for what was made or changed since"
     yield from (f"{number(step[key])} {words}" for key, words in told if step[key])
+
+
+def beside(side: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Tables and test sets: what it is, its name, what the manifest says of it."""
+    kinds = (("table", side["tables"]), ("test set", side["test_sets"]))
+    return [(kind, name, about) for kind, found in kinds for name, about in found.items()]
+
+
+def _families(redacted: Iterable[Mapping[str, Any]]) -> list[tuple[str, int, int]]:
+    """Family, values that gave way and rows that they stood in, over all steps that redact."""
+    values, rows = Counter[str](), Counter[str]()
+    for step in redacted:
+        for family, found in step["families"].items():
+            values[family] += found["values"]
+            rows[family] += found["rows"]
+    return [(family, values[family], rows[family]) for family in sorted(values)]
 
 
 def _source(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,6 +214,8 @@ def _notes(summary: Mapping[str, Any]) -> Iterable[str]:
     if unlicensed:
         names = ", ".join(f"`{name}`" for name in unlicensed)
         yield f"The licence of {names} is not known: neither the spec nor the records say it."
+    yield from _about_made(summary)
+    yield from _about_sealed(summary)
     for name, sink in summary["sinks"].items():
         for note in sink["notes"]:
             yield f"`{name}`: {note}"
@@ -195,3 +224,28 @@ def _notes(summary: Mapping[str, Any]) -> Iterable[str]:
         if lint["code"] != "C0617":
             line = f" (line {lint['line']} of the spec)" if lint.get("line") else ""
             yield f"{lint['severity']} {lint['code']}: {lint['message']}{line}"
+
+
+def _about_made(summary: Mapping[str, Any]) -> Iterable[str]:
+    """Rows that are no recorded run as it was: which, and whose licence they have."""
+    if not any(sums["created"] for sums in summary["conservation"].values()):
+        return
+    yield (
+        "Rows that were made from runs name them in `parents`; `lineage.parquet` says how. The licence of such a row "
+        "is that of its run, of a pair that of both."
+    )
+    for step in summary["steps"]:
+        if step["created"] and len(summary["inputs"]) > 1 and re.search(r"\bpool:\s*all\b", step["text"]):
+            yield f"Rows of `{step['label']}` also show schemas of tools from runs of other sources."
+
+
+def _about_sealed(summary: Mapping[str, Any]) -> Iterable[str]:
+    """What is kept out because it tests a model."""
+    sets = summary["side"]["test_sets"]
+    if not sets:
+        return
+    kept_out = {name: sink["dropped"].get("held_out", 0) for name, sink in summary["sinks"].items()}
+    lost = ", ".join(f"`{name}` {number(n)}" for name, n in kept_out.items() if n)
+    names = ", ".join(f"`{name}`" for name in sets)
+    told = f"; the last check, at each sink, took out: {lost}" if lost else ""
+    yield f"No row is of a task that a test set ({names}) names by its id{told}."

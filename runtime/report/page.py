@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from curatec.runtime.execute import Executed, written_rows
 from curatec.runtime.report import ledger, measures, parts, plots, private, spec
+from curatec.runtime.report.card import beside
 from curatec.runtime.report.measures import Measure, Measured, Spread
 from curatec.runtime.report.text import environment, plural
 from curatec.runtime.sinks.written import Written
@@ -82,7 +83,7 @@ def render(executed: Executed, written: Mapping[str, Written], summary: Mapping[
         figures=list(_figures(measured)),
         sampled=measures.SAMPLE if measured.sampled else None,
         stages=list(stages),
-        beside=_beside(summary["side"]),
+        beside=beside(summary["side"]),
         formats={branch["name"]: branch["format"] for branch in summary["branches"]},
         compositions=parts.compositions(stages),
         tasks=[(name, parts.tasks(rows)) for name, rows in stages.items()],
@@ -104,12 +105,6 @@ def _facts(executed: Executed, shown: pl.DataFrame, heads: Mapping[str, str]) ->
     for row in executed.shared.rows.join(shown, on="id", how="semi").select("id", *later).iter_rows(named=True):
         found[row["id"]] |= row
     return found
-
-
-def _beside(side: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Any]]]:
-    """Tables and test sets: what it is, its name, what the manifest says of it."""
-    kinds = (("table", side["tables"]), ("test set", side["test_sets"]))
-    return [(kind, name, about) for kind, found in kinds for name, about in found.items()]
 
 
 def _figures(measured: Measured) -> Iterator[Figure]:
