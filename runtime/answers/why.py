@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -143,13 +144,19 @@ def _with_children(fate: Fate, output: Output, run: str, step: dict[str, Any]) -
 
 def _details(output: Output, row: dict[str, Any], step: dict[str, Any]) -> Iterator[str]:
     if row["survivor"]:
-        yield f"{row['survivor'][:12]} stands for it{_task_of(output, row['survivor'])}"
+        yield f"{short(row['survivor'])} stands for it{_task_of(output, row['survivor'])}"
     elif row["key"]:
         yield f"for {row['key']}"
     if row["predicate_null"]:
         yield "its condition has no answer for this run (null)"
     if row["reason"] and row["reason"] != step.get("because"):
         yield REASONS.get(row["reason"], row["reason"])
+
+
+def short(id_: str) -> str:
+    """The beginning of a run's id; of an identical run, or a row that a step made, also what tells it from others."""
+    end = re.search(r"[~#]", id_)
+    return id_[:12] + (id_[end.start() :] if end else "")
 
 
 def _task_of(output: Output, run: str) -> str:

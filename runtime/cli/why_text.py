@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from curatec.runtime.answers.why import short
 from curatec.runtime.cli.console import table, wrapped
 from curatec.runtime.cli.summary import sinks_table, steps_table
 
@@ -121,7 +122,7 @@ def labels(found: Sequence[Label]) -> Iterator[str]:
         if one.because:
             yield wrapped(f"because {one.because}")
         rows = [
-            (_short(r["traj_id"]), str(r.get("task") or "-"), str(r.get("outcome") or "-"), _about(r))
+            (short(r["traj_id"]), str(r.get("task") or "-"), str(r.get("outcome") or "-"), _about(r))
             for r in one.sample
         ]
         if rows:
@@ -131,17 +132,11 @@ def labels(found: Sequence[Label]) -> Iterator[str]:
             yield f"  and {one.count - len(one.sample):,} more"
 
 
-def _short(id_: str) -> str:
-    """The beginning of a run's id; of a row that a step made, also what tells it from the others."""
-    run, mark, suffix = id_.partition("#")
-    return run[:12] + mark + suffix
-
-
 def _about(row: Mapping[str, Any]) -> str:
     if row["survivor"]:
-        return f"{_short(row['survivor'])} stands for it"
+        return f"{short(row['survivor'])} stands for it"
     if row["action"] == "created":
-        return f"made from {_short(row['key'])}"
+        return f"made from {short(row['key'])}"
     if row["action"] == "rejected":
         return f"not made: {row['reason']}" if row["n"] else str(row["reason"])
     if row["predicate_null"]:

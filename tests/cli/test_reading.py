@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -67,6 +68,16 @@ def test_a_turn(finished: Place) -> None:
     assert "short_tools: content changed" in tool
     assert "not trained" in tool
     assert "not in the row" in finished("why", "out", "t1.1", "--sink", "sft", "--turn", "99").out
+
+
+def test_identical_runs_are_told_apart(place: Place) -> None:
+    lines = (place.root / "runs" / "a.jsonl").read_text().splitlines()
+    (place.root / "runs" / "b.jsonl").write_text(lines[0] + "\n")
+    place("compile", "small.curate", "-o", "out")
+    told = place("why", "out", "--label", "once", "--sample", "20").out
+    pairs = re.findall(r"^  (\S+) .* (\S+) stands for it", told, re.MULTILINE)
+    assert pairs
+    assert all(run != survivor for run, survivor in pairs)
 
 
 def test_label_and_sample(finished: Place) -> None:
