@@ -16,6 +16,7 @@ DEFECTS: dict[str, str] = {
     "empty_run": "the record has no turns (usually a run that crashed before its first turn)",
     "ends_on_tool": "the last turn is a tool result: the agent never answered it",
     "ends_on_call": "the last turn makes calls that nothing answers",
+    "task_disagrees": "the run was judged by other actions than the task that it names has; the task is not taken",
     "unknown_role": "a turn has a role that the format does not define; it is kept as an event",
     "bad_value": "a known field (reward, time, trial, ...) has a value of the wrong kind; null here, kept in meta",
     "invalid_tools": "the tool schemas are not a list of objects; they are kept in meta",

@@ -6,7 +6,9 @@ holds several results becomes several turns. The user simulator may call tools: 
 
 Success is reward >= 1. `max_steps` and `timeout` give the outcome truncated; an infrastructure error, or a simulation
 without messages, a crash, whose raw reward stays in meta. Reward parts are the breakdown's, and for each other kind of
-check that was made 1.0 if all of its checks were met, else 0.0. The gold is the task's `evaluation_criteria`.
+check that was made 1.0 if all of its checks were met, else 0.0. The gold is the task's `evaluation_criteria`; where a
+simulation was checked against other actions than those of the task with its id (in published files many were), the gold
+is what it was checked against, nothing else is taken from that task, and the defect is `task_disagrees`.
 
 Not kept: `raw_data`, the provider's response, which repeats the message (its reasoning text is taken). The files
 measured hold no tool schemas (`tool_defs` is null).
@@ -35,7 +37,7 @@ class Tau2:
     """The adapter; it has no state."""
 
     name = "tau2"
-    version = 1
+    version = 2
     containers = ANYWHERE
     elements: str | None = "simulations"
     call_ids = True
@@ -63,7 +65,11 @@ class Tau2:
         run.cost = number_of(record.get("agent_cost"), notes)
         run.started_at = time_of(record.get("start_time"), notes)
         task = _tasks(document, context.shared).get(run.task_id or "", {})
-        run.gold_json = json_or_null(task.get("evaluation_criteria"))
+        gold, checked = task.get("evaluation_criteria"), _checked(_object(record, "reward_info"))
+        if task and checked is not None and _acts(checked) != _acts(gold):
+            notes.add("task_disagrees")
+            task, gold = {}, checked
+        run.gold_json = json_or_null(gold)
         left = {key: item for key, item in record.items() if key not in _COLUMNS}
         _verdict(run, record, left, notes)
         about = {key: item for key, item in task.items() if key not in ("id", "evaluation_criteria")}
@@ -158,6 +164,26 @@ def _tasks(document: dict[str, Json], shared: dict[str, dict[str, dict[str, Json
         listed = tasks if isinstance(tasks, list) else []
         shared["tasks"] = {text_of(task.get("id")) or "": task for task in listed if isinstance(task, dict)}
     return shared["tasks"]
+
+
+def _checked(reward_info: dict[str, Json]) -> dict[str, Json] | None:
+    """What a simulation was checked against, as `evaluation_criteria` has it; None where its actions were not."""
+    found: dict[str, Json] = {}
+    for key, name, inner in (
+        ("action_checks", "actions", "action"),
+        ("communicate_checks", "communicate_info", "info"),
+    ):
+        checks = reward_info.get(key)
+        if isinstance(checks, list) and all(isinstance(check, dict) and inner in check for check in checks):
+            found[name] = [check[inner] for check in checks]
+    return found if "actions" in found else None
+
+
+def _acts(criteria: Json) -> list[tuple[Json, Json]]:
+    """Names and arguments of the actions."""
+    actions = criteria.get("actions") if isinstance(criteria, dict) else None
+    listed = actions if isinstance(actions, list) else []
+    return [(action.get("name"), action.get("arguments")) for action in listed if isinstance(action, dict)]
 
 
 def _object(holder: dict[str, Json], key: str) -> dict[str, Json]:

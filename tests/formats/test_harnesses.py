@@ -82,6 +82,26 @@ def test_tau2(read: Reader) -> None:
     assert run["started_at"].isoformat() == "2025-01-01T00:00:00.500000+00:00"
 
 
+def test_quirk_a_simulation_was_judged_by_another_task(read: Reader) -> None:
+    """In published files simulations name one task and were checked against another."""
+
+    def judged(name: str, x: float) -> Any:
+        checks = [{"action": {"action_id": "1", "name": name, "arguments": {"x": x}}, "action_match": True}]
+        told = {"reward": 1.0, "action_checks": checks, "communicate_checks": [{"info": "9", "met": True}]}
+        return read(results(simulation([{"role": "assistant", "content": "Hi"}], reward_info=told))).run
+
+    right, wrong, other = judged("f", 1.0), judged("f", 2.0), judged("g", 1.0)
+    assert right["defects"] == []
+    assert json.loads(right["gold_json"]) == {"actions": [{"name": "f", "arguments": {"x": 1.0}}]}
+    assert json.loads(right["meta_json"])["task"] == {"note": "n"}
+    for run, name, x in ((wrong, "f", 2.0), (other, "g", 1.0)):
+        assert run["defects"] == ["task_disagrees"]
+        [action] = json.loads(run["gold_json"])["actions"]
+        assert (action["name"], action["arguments"]) == (name, {"x": x})
+        assert json.loads(run["gold_json"])["communicate_info"] == ["9"]
+        assert "task" not in json.loads(run["meta_json"])
+
+
 def test_quirk_the_user_simulator_calls_tools(read: Reader) -> None:
     def flat(id: str, requestor: str) -> dict[str, Any]:
         return {"id": id, "name": "f", "arguments": {"x": 1.0}, "requestor": requestor}
