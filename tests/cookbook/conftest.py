@@ -62,6 +62,10 @@ class Done:
         """What a sink did to runs for a reason."""
         return self._entries((pl.col("reason") == reason) & (pl.col("action") == "edited"))
 
+    def edits_of(self, label: str) -> list[Json]:
+        """What a step did to runs that it kept."""
+        return self._entries((pl.col("label") == label) & (pl.col("action") == "edited"))
+
     def _entries(self, where: pl.Expr) -> list[Json]:
         return list(pl.read_parquet(self.out / "ledger.parquet").filter(where).iter_rows(named=True))
 
