@@ -138,12 +138,18 @@ def side(whole: plan.Plan, given: Side) -> dict[str, dict[str, Any]]:
     }
 
 
-def rendering(executed: Executed) -> dict[str, str] | None:
-    """Whose tokens are counted; null where they are estimated."""
+def rendering(executed: Executed) -> dict[str, str | None] | None:
+    """Whose tokens are counted, as the spec names them; null where they are estimated."""
     renderer = executed.shared.renderer
     if renderer is None:
         return None
-    return {"tokenizer": renderer.name, "digest": renderer.digest, "template_digest": renderer.template_digest}
+    said = next(s.operation for s in executed.plan.shared if isinstance(s.operation, plan.Render))
+    return {
+        "tokenizer": said.tokenizer,
+        "template": said.template,
+        "digest": renderer.digest,
+        "template_digest": renderer.template_digest,
+    }
 
 
 def redacted(executed: Executed) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ import orjson
 import polars as pl
 
 from curatec.dsl.diagnostics import CuratecError
+from curatec.runtime.answers import forms
 from curatec.runtime.answers.lookup import find
 from curatec.runtime.answers.output import Output
 
@@ -63,21 +64,49 @@ def _first(output: Output, sink: str) -> str | None:
 
 
 def row(output: Output, sink: str, example: str) -> dict[str, Any]:
-    """One row as JSON-ready data: messages and tools as objects, spans as in the file, and which file."""
+    """One row as JSON-ready data: messages and tools as objects, spans as in the file, and which file.
+
+    "made" says what made it, last first, where it is no run as it was; "exact", how its tokens were counted.
+    """
     found = output.row(sink, example)
     if found is None:
         help_ = "`curatec verify` says what else is off"
         raise CuratecError.of("C0624", f"`{example}` is in the ledger but not in the files of `{sink}`", help=help_)
     file, values = found
-    return {"sink": sink, "file": file, "row": {name: _value(name, value) for name, value in values.items()}}
+    return {
+        "sink": sink,
+        "file": file,
+        "format": next(branch["format"] for branch in output.manifest["branches"] if branch["name"] == sink),
+        "exact": output.sinks[sink]["exact"],
+        "made": _made(output, sink, example),
+        "row": {name: _value(name, value) for name, value in values.items()},
+    }
 
 
 def _value(name: str, value: Any) -> Any:
-    if name in (*_CONVERSATIONS, "tools", "completion", "gold_calls") and isinstance(value, list):
+    if name in (*_CONVERSATIONS, "tools", "completion", "gold_calls", "steps") and isinstance(value, list):
         return [orjson.loads(text) if isinstance(text, str) else text for text in value]
-    if name in ("gold", "meta", "reset") and isinstance(value, str):
+    if name in ("gold", "meta", "reset", "agent", "extra") and isinstance(value, str):
         return orjson.loads(value)
     return value
+
+
+def _made(output: Output, sink: str, id_: str) -> list[dict[str, Any]]:
+    """What made a row: the sink, where it cuts or pairs runs, then the steps, back to the run."""
+    found: list[dict[str, Any]] = []
+    while (step := output.made.get(id_)) is None:
+        own = output.lineage.filter(pl.col("out") == id_).sort("ordinal")
+        if not own.height:
+            return found
+        parents = own["in"].to_list()
+        found.append({"by": own["operator"][0], "label": None, "sink": sink, "from": parents})
+        if len(parents) > 1:
+            return found
+        id_ = parents[0]
+    while step is not None:
+        found.append({"by": step.operator, "label": step.label, "sink": step.sink, "from": [step.parent]})
+        step = output.made.get(step.parent)
+    return found
 
 
 # ---- as text ----
@@ -86,15 +115,11 @@ def _value(name: str, value: Any) -> Any:
 def lines(shown: dict[str, Any], mark: Mark) -> Iterator[str]:
     """The row for a reader."""
     values = shown["row"]
-    yield f"{shown['sink']} {values['example_id']}  ({shown['file']})"
-    told = [f"task {values['task']}", f"source {values['source']}", f"{values['n_tokens']:,} tokens (estimate)"]
-    if values["n_trained"]:
-        told.append(f"{values['n_trained']:,} trained")
-    yield "  " + " · ".join(told)
-    if values["parents"] != [values["example_id"]]:
-        yield f"  from {', '.join(values['parents'])}"
-    if values.get("tools"):
-        yield "  tools " + ", ".join(_tool_name(tool) for tool in values["tools"])
+    yield from head(shown)
+    said = forms.messages(shown["format"], values) if "prompt" not in values else None
+    if said is not None:
+        yield from _whole_messages(said, mark)
+        return
     spans = values.get("trained")
     for name in _CONVERSATIONS:
         if isinstance(values.get(name), list) and not (name == "prompt" and "messages" in values):
@@ -106,9 +131,30 @@ def lines(shown: dict[str, Any], mark: Mark) -> Iterator[str]:
     yield from _rest(values)
 
 
-def _tool_name(tool: Any) -> str:
-    function = tool.get("function", tool) if isinstance(tool, dict) else {}
-    return str(function.get("name", "?"))
+def head(shown: dict[str, Any]) -> Iterator[str]:
+    """What row it is, where it comes from, what it shows of tools."""
+    values = shown["row"]
+    yield f"{shown['sink']} {values['example_id']}  ({shown['file']})"
+    estimate = "" if shown["exact"] else " (estimate)"
+    told = [f"task {values['task']}", f"source {values['source']}", f"{values['n_tokens']:,} tokens{estimate}"]
+    if values["n_trained"]:
+        told.append(f"{values['n_trained']:,} trained")
+    yield "  " + " · ".join(told)
+    for made in shown["made"]:
+        label = f" ({made['label']})" if made["label"] else ""
+        yield f"  made by {made['by']}{label} from {', '.join(made['from'])}"
+    if not shown["made"] and values["parents"] != [values["example_id"]]:
+        yield f"  from {', '.join(values['parents'])}"
+    if names := forms.tool_names(values):
+        yield "  tools " + ", ".join(names)
+
+
+def _whole_messages(said: Sequence[forms.Shown], mark: Mark) -> Iterator[str]:
+    """Messages of a format that trains all of one or nothing."""
+    for number, (message, trained) in enumerate(said):
+        yield ""
+        yield f"[{number}] {message['role']}{_answers(message)}{'' if trained else '  (context)'}"
+        yield from _message(message, [], mark if trained else None, mark)
 
 
 def _rest(values: dict[str, Any]) -> Iterator[str]:
