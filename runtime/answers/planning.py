@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,15 @@ import xxhash
 
 from curatec.compiler import plan
 from curatec.compiler.check.program import Checked
-from curatec.dsl.diagnostics import CuratecError
+from curatec.dsl.diagnostics import CuratecError, Diagnostic
+from curatec.runtime.answers import growth
 from curatec.runtime.answers.output import Output, open_output
 from curatec.runtime.inputs import Input
 from curatec.runtime.manifest import input_digest
 from curatec.runtime.manifest import side as manifest_side
+from curatec.runtime.redaction import Finder
 from curatec.runtime.side import Side
+from curatec.runtime.steps.render import read_renderer
 
 _KINDS = {"tables": "table", "test_sets": "test set"}
 
@@ -46,6 +49,7 @@ class Planned:
     steps: tuple[Change, ...]
     sinks: tuple[Change, ...]
     other: tuple[str, ...]
+    notes: tuple[str, ...]  # what it would cost
     nothing: bool
     seconds: float | None  # of the last run
 
@@ -58,6 +62,7 @@ class Planned:
             "changes": not self.nothing,
             **parts,
             "other": list(self.other),
+            "notes": list(self.notes),
             "model_calls": 0,
             "usd": 0.0,
             "last_seconds": self.seconds,
@@ -68,8 +73,11 @@ def vars_of(change: Change) -> dict[str, Any]:
     return {"branch": change.branch, "name": change.name, "state": change.state, "why": change.why, "rows": change.rows}
 
 
-def compare(whole: plan.Plan, found: Checked, inputs: Sequence[Input], side: Side, out: Path) -> Planned:
-    """Compare a plan, its parsed inputs and its side data with an output, if there is one."""
+def compare(
+    whole: plan.Plan, found: Checked, inputs: Sequence[Input], side: Side, rendered: str | None, out: Path
+) -> Planned:
+    """Compare a plan, its parsed inputs, its side data and the digest of its tokenizer with an output, if there is
+    one."""
     output, damage = _last(out)
     sources = tuple(_source(given, output) for given in inputs)
     beside = tuple(
@@ -78,14 +86,36 @@ def compare(whole: plan.Plan, found: Checked, inputs: Sequence[Input], side: Sid
         for name, now in found_now.items()
     )
     dirty = output is None or any(c.state != "same" for c in (*sources, *beside))
-    steps = tuple(_steps(whole, output, dirty))
+    steps = tuple(_steps(whole, output, dirty, rendered))
     sinks = tuple(_sinks(whole, output, steps, dirty))
     other = (*damage, *(_other(whole, found, output, steps) if output is not None else ()))
     moved = dirty or any(c.state != "same" for c in (*steps, *sinks))
     seconds = output.manifest["run"].get("seconds") if output is not None else None
-    return Planned(
-        whole.strategy, out, output is not None, sources, beside, steps, sinks, other, not moved and not other, seconds
-    )
+    notes = tuple(growth.told(whole, inputs))
+    nothing = not moved and not other
+    compared = output is not None
+    return Planned(whole.strategy, out, compared, sources, beside, steps, sinks, other, notes, nothing, seconds)
+
+
+def lacking(whole: plan.Plan, project: Path, allowed: tuple[Path, ...]) -> tuple[str | None, list[Diagnostic]]:
+    """The digest of the tokenizer that the plan names, and what its steps need and do not find here, as warnings."""
+    found: list[Diagnostic] = []
+    digest = None
+    try:
+        renderer = read_renderer(whole, project, allowed)
+        digest = renderer.digest if renderer is not None else None
+    except CuratecError as error:
+        found += [replace(d, severity="warning") for d in error.diagnostics]
+    for _, step in whole.steps():
+        if isinstance(step.operation, plan.Redact):
+            try:
+                Finder(step.operation.families)
+            except ImportError as error:
+                message = f"`redact` needs a library that is not installed: {error.name}"
+                help_ = ("install it: pip install 'curatec[redact]'",)
+                label = f"step `{step.label}`"
+                found.append(Diagnostic("C0502", message, step.span, label, help_, "warning", source=step.source))
+    return digest, found
 
 
 def _last(out: Path) -> tuple[Output | None, tuple[str, ...]]:
@@ -132,8 +162,9 @@ def _digests(given: Input) -> pl.Series:
     return pl.concat(parts) if parts else pl.Series([], dtype=pl.String)
 
 
-def _steps(whole: plan.Plan, output: Output | None, dirty: bool) -> Iterator[Change]:
+def _steps(whole: plan.Plan, output: Output | None, dirty: bool, rendered: str | None) -> Iterator[Change]:
     """Step by step along each branch: the first one that differs changes all behind it."""
+    render = (output.manifest["render"] or {}).get("digest") if output is not None else None
     touched: dict[str | None, bool] = {}
     for branch in (None, *whole.stages, *whole.sinks):
         name = branch.name if branch is not None else None
@@ -142,6 +173,8 @@ def _steps(whole: plan.Plan, output: Output | None, dirty: bool) -> Iterator[Cha
         steps = whole.shared if branch is None else branch.steps
         for i, step in enumerate(steps):
             change = _step(name, step, i, old, moved)
+            if isinstance(step.operation, plan.Render) and change.state == "same" and render != rendered:
+                change = Change(name, step.label, "changed", "the files of the tokenizer or its template")
             moved = moved or change.state != "same"
             yield change
         touched[name] = moved or len(old) > len(steps)

@@ -28,11 +28,11 @@ def command(
     """Say what a compile would do: runs of each source, steps whose result changes and why, model calls, time.
 
     Runs are parsed into the cache where they are not yet; nothing else is written.
-    JSON: {"strategy", "out", "compared", "changes", "sources", "side", "steps", "sinks", "other", "model_calls", "usd",
-    "last_seconds", "diagnostics"}; a change is {"branch", "name", "state", "why", "rows"}.
+    JSON: {"strategy", "out", "compared", "changes", "sources", "side", "steps", "sinks", "other", "notes",
+    "model_calls", "usd", "last_seconds", "diagnostics"}; a change is {"branch", "name", "state", "why", "rows"}.
     """
     from curatec.dsl.diagnostics import to_json
-    from curatec.runtime.answers.planning import compare
+    from curatec.runtime.answers.planning import compare, lacking
     from curatec.runtime.cache import Cache
     from curatec.runtime.cli.progress import watching
     from curatec.runtime.inputs import read_inputs
@@ -44,12 +44,14 @@ def command(
     whole = chosen_plan(found, request)
     with watching(not as_json) as watch:
         side = read_side(whole, found.program.project, allowed)
+        rendered, missing = lacking(whole, found.program.project, allowed)
         inputs = read_inputs(whole.corpora, found.program.project, allowed, Cache(), watch.reading)
-    planned = compare(whole, found, inputs, side, out or default_out(whole.strategy))
+    planned = compare(whole, found, inputs, side, rendered, out or default_out(whole.strategy))
+    diagnostics = (*found.diagnostics, *missing)
     if as_json:
-        say_json(planned.data() | {"diagnostics": [to_json(d) for d in found.diagnostics]})
+        say_json(planned.data() | {"diagnostics": [to_json(d) for d in diagnostics]})
         return 0
-    show_diagnostics(found.diagnostics)
+    show_diagnostics(diagnostics)
     for line in _lines(planned):
         say(line)
     return 0
@@ -74,6 +76,8 @@ def _lines(p: Planned) -> Iterator[str]:
         yield from _compared(p)
     else:
         yield wrapped(f"{len(p.steps)} steps run over {count(runs)} runs, for {len(p.sinks)} sinks", "  ")
+    for note in p.notes:
+        yield wrapped(note)
     yield ""
     yield "  model calls 0, money 0 $"
     yield f"  last run {p.seconds:.1f} s" if p.seconds is not None else "  no earlier run to tell the time from"
