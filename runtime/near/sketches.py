@@ -153,6 +153,6 @@ class Sketches:
         wanted = pl.concat([left, right]).unique().sort()
         sets = self._sets.load(wanted.to_list())
         both = pl.DataFrame({side: sets.gather(wanted.search_sorted(n)) for side, n in (("a", left), ("b", right))})
-        one, other = pl.col("a").list.len().cast(pl.Int64), pl.col("b").list.len().cast(pl.Int64)
-        shared = pl.col("a").list.set_intersection("b").list.len().cast(pl.Int64)
-        return both.select(likeness=shared / (one + other - shared))["likeness"]
+        together = pl.col("a").list.len().cast(pl.Int64) + pl.col("b").list.len().cast(pl.Int64)
+        either = pl.concat_list("a", "b").list.n_unique().cast(pl.Int64)  # half the time of an intersection
+        return both.select(likeness=(together - either) / either)["likeness"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
+from itertools import product
 
 import polars as pl
 import pytest
@@ -61,13 +62,10 @@ def test_pairs_meet_in_a_band_as_often_as_the_formula_says(threshold: float, siz
     assert abs(met / 400 - expected) <= 4.5 * math.sqrt(expected * (1 - expected) / 400)
 
 
-@pytest.mark.parametrize("size", [2, 20, 200, 1_000])
-@pytest.mark.parametrize("likeness", [0.0, 0.5, 0.8, 1.0])
+@pytest.mark.parametrize(("likeness", "size"), [(0.0, 2), (1.0, 2), *product([0.0, 0.5, 0.8, 1.0], [20, 200, 1_000])])
 def test_lowest_bits_agree_as_often_as_the_formula_says(likeness: float, size: int) -> None:
     """Binomial: mean and spread over 400 pairs; so no more pairs of the threshold's likeness fall out than promised."""
     pairs = planted(likeness, size, 400, seed=size)
-    if any(len(set(a) & set(b)) / len(set(a) | set(b)) != likeness for a, b in pairs):
-        pytest.skip("no such likeness with so few shingles")
     sides = [signed(pl.Series([p[i] for p in pairs], dtype=pl.List(pl.UInt64)), bands_for(0.8)) for i in (0, 1)]
     bits = agreeing(*sides)
     equal = (1 + likeness) / 2
