@@ -256,7 +256,11 @@ class Steps:
 
     def step(self, label: str) -> str:
         draw, place = self.draw, self.place()
-        match draw(st.integers(0, 14)):
+        match draw(st.integers(0, 15)):
+            case 15:
+                over = place.pick("", f" over ({self.keys()})")
+                likeness, best = place.pick("0.4", "0.75", "1"), place.pick("", f" best by {self.orders()}")
+                return f"dedup near on {place.pick('text', 'task_text', place.of(T))} threshold {likeness}{over}{best}"
             case 14 if not self.decomposed:
                 self.decomposed = True
                 items = place.pick("", "task", "system, task, last 1 results", 'task, last 2 results, elide "…"')
@@ -308,7 +312,8 @@ class Steps:
 def strategies(draw: st.DrawFn) -> str:
     """A whole spec: shared steps, two sinks with steps of their own."""
     shared = Steps(draw)
-    split = draw(st.sampled_from(["", "", "cut: split by task { train 60% validation 40% } seed 3"]))
+    near = draw(st.sampled_from(["", " near task_text 0.5", " near text 0.9"]))
+    split = draw(st.sampled_from(["", "", f"cut: split by task{near} {{ train 60% validation 40% }} seed 3"]))
     view = draw(st.sampled_from(["", "", "view user", "view agent"]))
     body = [split, view, *shared.steps("s", 3)]
     sinks = [Steps(draw, shared.derived, shared.tagged, shared.decomposed) for _ in range(2)]
