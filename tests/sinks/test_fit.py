@@ -67,23 +67,44 @@ def test_cut_oldest_exchange(made: Make) -> None:
 
 
 def test_windows(made: Make) -> None:
-    """Head of 20 tokens; exchanges of 25, 61, 25 and 10. Each is trained once."""
+    """A head of 20 tokens; exchanges of 25, 61, 25 and 10, of which the assistant says 20, 31, 20 and 10."""
     got = made([LONG], "emit sft { fit 60 tokens else window }")
-    [first, second] = got.rows("sft")
-    assert shown(first) == [("system", 0), ("user", 1), ("assistant", 2)]
-    assert shown(second)[2:] == [("assistant", 6), ("user", 7), ("assistant", 8)]
-    assert [w for w, m in zip(second["weights"], second["messages"], strict=True) if m["role"] == "assistant"] == [1, 1]
-    told = got.ledger("sft")
-    assert told.filter(action="replaced")["n"].to_list() == [2]
-    assert told.filter(reason="over_length")["n"].to_list() == [1]  # the exchange of 61 fits into no row
-    assert told.filter(action="created")["traj_id"].to_list() == [first["example_id"], second["example_id"]]
-    assert first["example_id"].endswith("#w0")
-    assert second["parents"] == first["parents"] == [first["example_id"].removesuffix("#w0")]
-    written = got.written["sft"]
-    assert (written.created, written.replaced, written.rows) == (2, 1, {"train": 2})
-    assert written.lineage.rows() == [
-        (r["example_id"], r["parents"][0], "window", i) for i, r in enumerate((first, second))
+    rows = got.rows("sft")
+    assert [shown(row)[2:] for row in rows] == [
+        [("assistant", 2)],
+        [("assistant", 4)],  # what its call gives would not fit, and nothing behind needs it
+        [("assistant", 6), ("user", 7), ("assistant", 8)],
     ]
+    assert all(shown(row)[:2] == [("system", 0), ("user", 1)] for row in rows)
+    assert [row["n_tokens"] for row in rows] == [40, 51, 55]
+    weights = [w for w, m in zip(rows[2]["weights"], rows[2]["messages"], strict=True) if m["role"] == "assistant"]
+    assert weights == [1, 1]
+    told = got.ledger("sft")
+    assert told.filter(action="replaced")["n"].to_list() == [3]
+    assert told.filter(action="created")["traj_id"].to_list() == [row["example_id"] for row in rows]
+    parent = rows[0]["parents"][0]
+    assert [(row["example_id"], row["parents"]) for row in rows] == [(f"{parent}#w{i}", [parent]) for i in range(3)]
+    written = got.written["sft"]
+    assert (written.created, written.replaced, written.rows) == (3, 1, {"train": 3})
+    assert written.lineage.rows() == [(row["example_id"], parent, "window", i) for i, row in enumerate(rows)]
+
+
+def test_what_fits_into_no_window_is_told(made: Make) -> None:
+    got = made([LONG], "emit sft { fit 50 tokens else window }")
+    assert [shown(row)[-1] for row in got.rows("sft")] == [("assistant", 2), ("assistant", 6), ("assistant", 8)]
+    assert got.ledger("sft").filter(reason="over_length")["n"].to_list() == [1]  # the call: 51
+    got.conserved("sft")
+    got = made([LONG], "emit sft { fit 29 tokens else window }", name="b")
+    assert list(got.reasons("sft").values()) == ["over_length"]
+    got.conserved("sft")
+
+
+def test_a_greeting_is_trained_in_the_first_window(made: Make) -> None:
+    turns = [m for _ in range(6) for m in (user(text(5)), says(text(5)))]
+    rows = made([run("t", says(text(3)), *turns, success=True)], "emit sft { fit 30 tokens else window }").rows("sft")
+    trained = [[t for t, w in zip(row["turns"], row["weights"], strict=True) if w] for row in rows]
+    assert [t for own in trained for t in own] == [0, *range(2, 13, 2)]
+    assert all(row["turns"][:2] == [0, 1] for row in rows)
 
 
 def test_a_window_repeats_what_was_before_as_context(made: Make) -> None:
@@ -135,15 +156,32 @@ def test_each_block_is_trained_in_one_window(parts: list[tuple[str, int, bool]],
     head, blocks = head_and_blocks(messages)
     found = windows(messages, trained, fits)
     taught = [i for shown, start in found for i in shown if i >= start and trained[i]]
-    fitting = [i for block in blocks if fits([*head, *block]) for i in block if trained[i]]
-    assert taught == fitting
-    for shown, start in found:
+    fitting = [block[0] for block in blocks if fits([*head, block[0]]) and trained[block[0]]]
+    assert taught == ([i for i in head if trained[i]] if found else []) + fitting
+    for n, (shown, start) in enumerate(found):
         assert fits(shown)
-        assert shown[: len(head)] == head
+        assert shown[: len(head)] == head[: len(shown)]
         rest = shown[len(head) :]
-        assert rest == list(range(rest[0], rest[-1] + 1))
+        assert rest == (list(range(rest[0], rest[-1] + 1)) if rest else [])
         assert trained[shown[-1]]
-        assert shown[-1] >= start
+        assert start <= shown[-1]
+        assert start == 0 or n
+
+
+def test_looking_for_windows_is_cheap() -> None:
+    """How often each message is looked at while a run is parted does not grow with the run."""
+    looked = []
+    for n in (400, 4000):
+        messages = [Message(i, i, "assistant" if i % 2 else "user", "x") for i in range(n)]
+        asked: list[int] = []
+
+        def fits(positions: Any, asked: list[int] = asked) -> bool:
+            asked.append(len(positions))
+            return len(positions) <= 40
+
+        windows(messages, [message.role == "assistant" for message in messages], fits)
+        looked.append(sum(asked) / n)
+    assert looked[1] < 1.25 * looked[0]  # borders weigh less in a longer run
 
 
 # ---- context and reasoning ----
