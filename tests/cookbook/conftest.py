@@ -25,6 +25,11 @@ SPECS = ROOT / "specs"
 PAGES = ROOT / "docs" / "cookbook"
 DATA = Path(os.environ.get("CURATEC_SHARED_DATA", ROOT.parent / "shared" / "data"))
 PUBLISHED = ("tau_bench", "tau2_bench", "llamafactory_sharegpt", "swe_agent")
+TAU_FILES = (
+    ("gpt-4o-airline.json", "airline", "gpt-4o"),
+    ("*-qwen2.5-7b.json", "airline", "qwen2.5-7b"),
+    ("retail-assertions.json", "retail", None),
+)
 Json = dict[str, Any]
 
 
@@ -92,15 +97,16 @@ class Kitchen:
             self.done[job, strategy] = Done(out)
         return self.done[job, strategy]
 
+    @cached_property
     def tau(self) -> list[tuple[str, str | None, Json]]:
         """tau-bench's records by nothing but `json`: domain, model, record."""
-        found = []
-        for path in sorted(self.runs.glob("tau_bench/**/*.json")):
-            domain, model = (re.search(p, path.name) for p in ("airline|retail", r"gpt-4o|qwen2\.5-7b|assertions"))
-            named = (domain[0] if domain else "tau", model[0] if model else None)
-            found += [(*named, record) for record in json.loads(path.read_text())]
+        found: list[tuple[str, str | None, Json]] = []
+        for name, domain, model in TAU_FILES:
+            for path in sorted(self.runs.glob(f"tau_bench/**/{name}")):
+                found += [(domain, model, record) for record in json.loads(path.read_text())]
         return found
 
+    @cached_property
     def tau2(self) -> list[tuple[Json, Json, Json]]:
         """tau2's simulations: document, its task, simulation."""
         found = []
@@ -110,10 +116,12 @@ class Kitchen:
             found += [(document, tasks[one["task_id"]], one) for one in document["simulations"]]
         return found
 
+    @cached_property
     def swe(self) -> list[tuple[str, Json]]:
         """SWE-agent's files: the instance that the name says, and what is in it."""
         return [(path.stem, json.loads(path.read_text())) for path in sorted(self.runs.glob("swe_agent/**/*.traj"))]
 
+    @cached_property
     def chats(self) -> list[Json]:
         [path] = self.runs.glob("llamafactory_sharegpt/**/glaive_toolcall_en_demo.json")
         read: list[Json] = json.loads(path.read_text())

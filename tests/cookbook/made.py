@@ -15,6 +15,7 @@ INSTANCES = ("marshmallow-code__marshmallow-1867", "pydicom__pydicom-1458", "hum
 def make(runs: Path) -> None:
     """Everything that the cookbook's specs read below `runs/`."""
     _write(runs / "tau_bench" / "a" / "gpt-4o-airline.json", [_tau(t, n) for t in range(TASKS) for n in range(4)])
+    _write(runs / "tau_bench" / "b" / "retail-qwen2.5-7b.json", [_tau(t, 0) for t in range(0, TASKS, 7)])
     _write(runs / "tau_bench" / "b" / "retail-assertions.json", [_tau(t, 0, system=False) for t in range(6)])
     _write(runs / "tau2_bench" / "c" / "trajectories" / "airline.json", _tau2())
     chats = runs / "llamafactory_sharegpt" / "data"

@@ -28,7 +28,7 @@ def _contents(messages: list[Json]) -> list[str]:
 
 def _swe_runs(kitchen: Kitchen, *rows: Json) -> list[Json]:
     """The files that rows of one run may tell: all messages stand where the rows say."""
-    return [run for _, run in kitchen.swe() if all(_stands(run["history"], row) for row in rows)]
+    return [run for _, run in kitchen.swe if all(_stands(run["history"], row) for row in rows)]
 
 
 def _stands(history: list[Json], row: Json) -> bool:
@@ -45,7 +45,7 @@ def test_only_runs_whose_patch_resolves_are_kept(kitchen: Kitchen) -> None:
     done = kitchen("03_swe_verdicts")
     report = json.loads((kitchen.folder / "made" / "swe_report.json").read_text())
     steps = defaultdict(list)
-    for instance, run in kitchen.swe():
+    for instance, run in kitchen.swe:
         if report.get(instance, {}).get("resolved"):
             steps[instance].append(sum(message["role"] == "assistant" for message in run["history"]))
     kept = defaultdict(list)
@@ -185,7 +185,7 @@ def test_each_helper_has_the_prompt_of_its_role_and_its_own_words(kitchen: Kitch
 def _source_tools(kitchen: Kitchen) -> dict[Any, tuple[set[str], set[str]]]:
     """Names of the tools that a chat shows and calls, by what is said and called in it."""
     found = {}
-    for chat in kitchen.chats():
+    for chat in kitchen.chats:
         calls = [json.loads(t["value"])["name"] for t in chat["conversations"] if t["from"] == "function_call"]
         said = [t["value"] for t in chat["conversations"] if t["from"] != "function_call"]
         shown = {tool["name"] for tool in json.loads(chat["tools"] or "[]")}
@@ -253,7 +253,7 @@ def test_windows_fit_and_learn_each_turn_once(kitchen: Kitchen) -> None:
         missing = [_spoken(file) - set(learnt) for file in _swe_runs(kitchen, *windows)]
         assert min(map(len, missing)) <= left_out.get(run, 0)
     assert max(len(windows) for windows in rows.values()) > 1
-    handed_in = [run for _, run in kitchen.swe() if (run.get("info") or {}).get("exit_status") == "submitted"]
+    handed_in = [run for _, run in kitchen.swe if (run.get("info") or {}).get("exit_status") == "submitted"]
     assert len(rows) + done.manifest["sinks"]["sft"]["dropped"].get("over_length", 0) == len(handed_in)
 
 
@@ -261,7 +261,7 @@ def test_a_decision_is_the_last_turn_and_sees_three_results(kitchen: Kitchen) ->
     done = kitchen("10_long_context", "decisions")
     calling = [
         run["history"]
-        for _, run in kitchen.swe()
+        for _, run in kitchen.swe
         if (run.get("info") or {}).get("exit_status") == "submitted" and any("tool_calls" in m for m in run["history"])
     ]
     results = {m["content"] for history in calling for m in history if m["role"] == "tool"}
