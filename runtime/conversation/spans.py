@@ -53,8 +53,8 @@ def trained(message: Message, weight: float, loss: plan.Loss) -> Trained:
     tokens += sum(call.tokens for call in message.calls)
     if not spans:
         return NOTHING
-    reasons = bool(message.reasoning) or bool(thinking.blocks(content))
-    return Trained(weight, tuple(spans), not (loss.except_reasoning and reasons), tokens)
+    left_out = loss.except_reasoning and bool(message.reasoning or thinking.blocks(content))
+    return Trained(weight, tuple(spans), not left_out, tokens)
 
 
 def _all(text: str) -> list[tuple[int, int]]:

@@ -6,7 +6,8 @@ runs. Which call a result answers counts; white space between the tokens of argu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import orjson
 from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest
@@ -16,17 +17,20 @@ from curatec.runtime.conversation import messages as m
 
 def fingerprints(messages: Sequence[m.Message], form: m.Form) -> list[int]:
     """One 64-bit hash a message. The messages must be without fault (`messages.fault_of`)."""
-    shown = (m.json_of(message, form) for message in _numbered(messages))
-    return [xxh3_64_intdigest(orjson.dumps(orjson.loads(text))) for text in shown]
-
-
-def _numbered(messages: Sequence[m.Message]) -> Iterator[m.Message]:
-    """The messages with their calls numbered instead of named; null content is empty content."""
-    numbers: dict[str | None, str] = {}
+    numbers: dict[str | None, int] = {}
+    found: list[int] = []
     for message in messages:
-        calls = tuple(call._replace(id=f"{len(numbers) + k}") for k, call in enumerate(message.calls))
-        numbers |= {call.id: new.id for call, new in zip(message.calls, calls, strict=True)}
-        yield message._replace(content=message.content or "", calls=calls, call_id=numbers.get(message.call_id))
+        for call in message.calls:
+            numbers[call.id] = len(numbers)
+        found.append(xxh3_64_intdigest(orjson.dumps(_shown(message, numbers.get(message.call_id), form))))
+    return found
+
+
+def _shown(message: m.Message, answers: int | None, form: m.Form) -> list[Any]:
+    """What a trainer is shown of a message; null content is empty content. `answers` is the number of a call."""
+    functions = [orjson.loads(call.function) for call in message.calls]
+    name = message.name if form == "trl" and message.role == "tool" else None
+    return [message.role, message.content or "", message.reasoning, functions, answers, name or None]
 
 
 def prompt_digest(messages: Sequence[m.Message], toolset: str | None, form: m.Form) -> str:
