@@ -96,10 +96,15 @@ class Output:
                 found.setdefault(self.made[id_].parent, []).append(id_)
         return found
 
+    @cached_property
+    def first_parents(self) -> dict[str, str]:
+        """Of rows that steps or sinks made: the first of what each was made from."""
+        return dict(self.lineage.sort("ordinal", descending=True).select("out", "in").iter_rows())
+
     def origin(self, id_: str) -> str:
-        """The run that a made row goes back to; of a run itself."""
-        while id_ in self.made:
-            id_ = self.made[id_].parent
+        """The run that a made row goes back to, of a pair the chosen one; of a run itself."""
+        while id_ in self.first_parents:
+            id_ = self.first_parents[id_]
         return id_
 
     def below(self, id_: str) -> list[str]:

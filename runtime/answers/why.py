@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -111,7 +111,8 @@ def _note(row: dict[str, Any]) -> str:
 
 
 def _fate(output: Output, ledger: pl.DataFrame, step: dict[str, Any]) -> Fate:
-    rows = ledger.filter(pl.col("sink").eq_missing(step.get("sink")) & (pl.col("step") == step["step"]))
+    here = pl.col("sink").eq_missing(step.get("sink")) & (pl.col("step") == step["step"])
+    rows = ledger.filter(here & (pl.col("label") == step["label"]))  # a sink that repeats a step has another
     whole = [r for r in rows.to_dicts() if r["turn"] is None]
     turns = tuple(sorted(rows["turn"].drop_nulls().unique()))
     parts = (step.get("sink"), step["label"], step["text"], step.get("because"))
@@ -186,7 +187,8 @@ def _turns(numbers: list[int]) -> str:
 
 @dataclass(frozen=True)
 class Label:
-    """A step or a rule of a sink, and a sample of the runs that it took out or changed."""
+    """A step or a rule of a sink, and a sample of the rows that it took out, changed or made. `actions`: how many of
+    each, where it did more than one thing."""
 
     branch: str | None
     label: str
@@ -194,6 +196,7 @@ class Label:
     because: str | None
     count: int
     sample: tuple[dict[str, Any], ...]
+    actions: dict[str, int] = field(default_factory=dict)
 
 
 def labelled(output: Output, label: str, sink: str | None, sample: int) -> list[Label]:
@@ -202,8 +205,8 @@ def labelled(output: Output, label: str, sink: str | None, sample: int) -> list[
     steps = [s for s in output.steps if s["label"] == label and (branches is None or s.get("sink") in branches)]
     found = [_label(output, s.get("sink"), s["step"], label, s["text"], s.get("because"), sample) for s in steps]
     names = (sink,) if sink is not None else output.sinks
-    ruled = [name for name in names if label in {**output.sinks[name]["dropped"], **output.sinks[name]["rejected"]}]
-    rule = f"a rule of the sink: {REASONS.get(label, label)}"
+    ruled = [name for name in names if label in _rules(output, name)]
+    rule = f"a rule of the sink: {REASONS[label]}" if label in REASONS else "what the sink makes"
     found += [_label(output, name, None, label, rule, None, sample) for name in ruled]
     if not found:
         known = labels(output)
@@ -220,8 +223,14 @@ def dropping(output: Output, sink: str | None) -> list[str]:
     return list(dict.fromkeys([*(s["label"] for s in steps if s["dropped"]), *rules]))
 
 
+def _rules(output: Output, sink: str) -> list[str]:
+    """Names of what a sink did itself."""
+    own = output.ledger.filter((pl.col("sink") == sink) & pl.col("step").is_null())
+    return sorted(own["reason"].drop_nulls().unique())
+
+
 def labels(output: Output) -> list[str]:
-    rules = [rule for sink in output.sinks.values() for part in ("dropped", "rejected") for rule in sink[part]]
+    rules = [rule for sink in output.sinks for rule in _rules(output, sink)]
     return list(dict.fromkeys([*(s["label"] for s in output.steps), *rules]))
 
 
@@ -229,7 +238,8 @@ def _label(
     output: Output, branch: str | None, step: int | None, label: str, text: str, because: str | None, sample: int
 ) -> Label:
     place = pl.col("sink").eq_missing(branch)
-    own = (pl.col("step") == step) if step is not None else (pl.col("step").is_null() & (pl.col("reason") == label))
+    by = "label" if step is not None else "reason"
+    own = pl.col("step").eq_missing(pl.lit(step)) & (pl.col(by) == label)
     rows = output.ledger.filter(place & own & (pl.col("action") != "kept"))
     gone = rows.filter(pl.col("turn").is_null() & (pl.col("action") != "edited"))
     rows = gone if gone.height else rows
@@ -238,6 +248,8 @@ def _label(
         "traj_id", keep="first", maintain_order=True
     )
     known = output.runs.select("id", *(c for c in FACTS if c in output.runs.columns and c != "reason"))
+    parents = output.lineage.sort("ordinal").group_by("out", maintain_order=True).agg(parents=pl.col("in"))
+    chosen = chosen.join(parents, left_on="traj_id", right_on="out", how="left", maintain_order="left")
     chosen = chosen.with_columns(pl.Series("home", map(output.origin, chosen["traj_id"]), dtype=pl.String))
     shown = chosen.join(known, left_on="home", right_on="id", how="left", maintain_order="left")
     keep = [
@@ -248,6 +260,12 @@ def _label(
         "survivor",
         "predicate_null",
         "n",
+        "parents",
         *(c for c in FACTS if c in shown.columns),
     ]
-    return Label(branch, label, text, because, len(ids), tuple(shown.select(keep).to_dicts()))
+    actions = {}
+    for action, n, made in rows.group_by("action").agg(pl.col("traj_id").n_unique(), pl.col("n").sum()).iter_rows():
+        actions[action] = made if action == "rejected" and step is not None else n
+    return Label(
+        branch, label, text, because, len(ids), tuple(shown.select(keep).to_dicts()), dict(sorted(actions.items()))
+    )

@@ -66,4 +66,11 @@ def _examples(output: Output) -> Iterator[str]:
     gone = gone.filter(~gone.is_in(kept.implode())).sort()
     for ids in (kept, gone):
         if len(ids):
-            yield str(ids[0])
+            yield _told(output, ids[0])
+
+
+def _told(output: Output, id_: str) -> str:
+    """Whose account tells of a row: its own, or that of what a sink made it from."""
+    while id_ in output.first_parents and id_ not in output.made:
+        id_ = output.first_parents[id_]
+    return id_

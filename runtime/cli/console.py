@@ -94,16 +94,24 @@ def count(number: int | float | None) -> str:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = (), indent: str = "  ") -> str:
-    """Aligned columns. What is too long in the last one goes on in the next line: nothing is cut."""
+    """Aligned columns. What is too long in the last one goes on in the next line, and a name that would take half the
+    line has one of its own: nothing is cut."""
     lines = [list(headers), *(list(row) for row in rows)]
     if len(lines) == 1:
         return ""
     numbers = set(right)
+    wide = width() // 2
     widths = [max(len(line[i]) for line in lines) for i in range(len(headers))]
+    if len(headers) > 1:
+        widths[0] = max(len(line[0]) for line in lines if len(line[0]) <= wide)
     before = len(indent) + sum(w + 2 for w in widths[:-1])
     last = max(20, width() - before)
     done: list[str] = []
-    for line in lines:
+    for whole in lines:
+        line = list(whole)
+        if len(headers) > 1 and len(line[0]) > wide:
+            done.append(f"{indent}{line[0]}")
+            line[0] = ""
         cells = [
             cell.rjust(w) if i in numbers else cell.ljust(w)
             for i, (cell, w) in enumerate(zip(line, widths, strict=True))

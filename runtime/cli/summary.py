@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from curatec.runtime.cli.console import count, table, wrapped
+from curatec.runtime.cli.console import count, table, width, wrapped
 
 if TYPE_CHECKING:
     from curatec.runtime.compile import Compiled
@@ -31,8 +31,14 @@ def _sources(manifest: Mapping[str, Any]) -> str:
         lines.append(f"  from {name}: {count(given['records'])} runs ({formats}){rejected}")
     tables, sealed = manifest["side"]["tables"], manifest["side"]["test_sets"]
     lines += [f"  table {name}: {count(given['records'])} rows" for name, given in tables.items()]
-    lines += [f"  test set {name}: {count(given['records'])} items kept out" for name, given in sealed.items()]
+    lines += [f"  test set {name}: {_items(given['records'])} kept out" for name, given in sealed.items()]
+    if manifest["render"] is not None:
+        lines.append(f"  tokens of {manifest['render']['tokenizer']}")
     return "\n".join(lines)
+
+
+def _items(number: int) -> str:
+    return f"{count(number)} {'item' if number == 1 else 'items'}"
 
 
 def steps_table(steps: Sequence[Mapping[str, Any]], only: str | None = None) -> str:
@@ -65,28 +71,45 @@ def _notes(step: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count(step['null_key'])} without a key"
     if step.get("unmatched"):
         yield f"{count(step['unmatched'])} without a row"
-    if step.get("because"):
+    if step.get("again"):
+        yield "once more, for what was made or changed since"
+    elif step.get("because"):
         yield str(step["because"])
 
 
 def sinks_table(sinks: Mapping[str, Any]) -> str:
-    """One line a sink; below it what its own rules took out."""
-    rows = [_sink_row(name, sink) for name, sink in sinks.items()]
-    about = " ~" if any(not sink["exact"] for sink in sinks.values()) else ""  # an estimate
-    head, *lines = table(("sink", "rows", f"tokens{about}", f"trained{about}", "dropped"), rows, right=(2, 3, 4)).split(
-        "\n"
-    )
+    """One line a sink; below it what it made of rows, and what its own rules took out."""
+    splits = {name: _splits(sink) for name, sink in sinks.items()}
+    head, *lines = _sink_lines(sinks, splits)
+    below = max(map(len, (head, *lines))) > width()  # numbers are too wide: splits stand below
+    if below:
+        totals = {name: count(sum(sink["rows"].values())) for name, sink in sinks.items()}
+        head, *lines = _sink_lines(sinks, totals)
     told = [head]
-    for line, sink in zip(lines, sinks.values(), strict=True):
+    for line, (name, sink) in zip(lines, sinks.items(), strict=True):
         lost = [f"{rule} {count(n)}" for part in ("dropped", "rejected") for rule, n in sink[part].items() if n]
-        told += [line, *([wrapped(f"dropped: {', '.join(lost)}", "      ")] if lost else [])]
+        more = [splits[name]] if below and sink["rows"] else []
+        if sink["created"]:
+            more.append(f"made: {count(sink['created'])} from {count(sink['replaced'])}")
+        more += [f"dropped: {', '.join(lost)}"] if lost else []
+        told += [line, *(wrapped(text, "      ") for text in more)]
     return "\n".join(told)
 
 
-def _sink_row(name: str, sink: Mapping[str, Any]) -> tuple[str, ...]:
-    split = " + ".join(f"{count(n)} {part}" for part, n in sink["rows"].items()) or "0"
-    lost = sum(sink["dropped"].values()) + sum(sink["rejected"].values())
-    return name, split, count(sink["tokens"] or None), count(sink["trained_tokens"] or None), count(lost)
+def _sink_lines(sinks: Mapping[str, Any], rows: Mapping[str, str]) -> list[str]:
+    """The head, and one line for each sink."""
+    about = " ~" if any(not sink["exact"] for sink in sinks.values()) else ""  # an estimate
+    heads = ("sink", "rows", f"tokens{about}", f"trained{about}", "dropped")
+    cells = []
+    for name, sink in sinks.items():
+        lost = sum(sink["dropped"].values()) + sum(sink["rejected"].values())
+        tokens = (count(sink["tokens"] or None), count(sink["trained_tokens"] or None))
+        cells.append((name, rows[name], *tokens, count(lost)))
+    return table(heads, cells, right=(2, 3, 4)).split("\n")
+
+
+def _splits(sink: Mapping[str, Any]) -> str:
+    return " + ".join(f"{count(n)} {part}" for part, n in sink["rows"].items()) or "0"
 
 
 def _expectations(manifest: Mapping[str, Any]) -> str:
@@ -100,9 +123,26 @@ def _expectations(manifest: Mapping[str, Any]) -> str:
 def next_commands(compiled: Compiled) -> str:
     """Where everything went, and what one would ask next."""
     out = shlex.quote(str(compiled.out))
-    dropping = max(compiled.manifest["steps"], key=lambda s: s["dropped"], default=None)
     lines = [f"written to {compiled.out} in {compiled.manifest['run']['seconds']:.1f} s"]
-    if dropping is not None and dropping["dropped"]:
-        lines.append(f"  curatec why {out} --label {dropping['label']}")
-    lines += [f"  curatec show {out}", f"  curatec verify {out}"]
+    most = [_most(compiled.manifest["steps"], what) for what in ("dropped", "created")]
+    lines += [f"  curatec why {out} --label {label}" for label in dict.fromkeys(most) if label is not None]
+    lines.append(f"  curatec show {out}{' --tokens' if _hold_tokens(compiled.manifest) else ''}")
+    lines.append(f"  curatec verify {out}")
     return "\n".join(lines)
+
+
+def _most(steps: Sequence[Mapping[str, Any]], what: str) -> str | None:
+    """The label of the step that did the most of something."""
+    found = max(steps, key=lambda step: int(step[what]), default=None)
+    return str(found["label"]) if found is not None and found[what] else None
+
+
+def _hold_tokens(manifest: Mapping[str, Any]) -> bool:
+    """Whether the first row that `show` shows holds tokens."""
+    first = next((branch for branch in manifest["branches"] if branch["name"] in manifest["sinks"]), None)
+    return (
+        manifest["render"] is not None
+        and first is not None
+        and first["kind"] == "sft"
+        and first["format"] in ("trl", "openai")
+    )

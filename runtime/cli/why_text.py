@@ -117,7 +117,7 @@ def labels(found: Sequence[Label]) -> Iterator[str]:
     for number, one in enumerate(found):
         if number:
             yield ""
-        yield f"{one.label} ({one.branch or 'shared'}): {one.count:,} runs"
+        yield f"{one.label} ({one.branch or 'shared'}): {_counted(one)}"
         yield wrapped(one.text)
         if one.because:
             yield wrapped(f"because {one.because}")
@@ -132,11 +132,21 @@ def labels(found: Sequence[Label]) -> Iterator[str]:
             yield f"  and {one.count - len(one.sample):,} more"
 
 
+def _counted(one: Label) -> str:
+    """How many it is about; what happened to them, where that is more than one thing or not a loss."""
+    words = {"rejected": "not made"} if one.actions.get("created") or "replaced" in one.actions else {}
+    if set(one.actions) <= {"dropped"} or set(one.actions) in ({"edited"}, {"rejected"}):
+        return f"{one.count:,} {'run' if one.count == 1 else 'runs'}"
+    return ", ".join(f"{n:,} {words.get(action, action)}" for action, n in one.actions.items())
+
+
 def _about(row: Mapping[str, Any]) -> str:
     if row["survivor"]:
         return f"{short(row['survivor'])} stands for it"
     if row["action"] == "created":
-        return f"made from {short(row['key'])}"
+        return f"made from {' and '.join(map(short, row['parents']))}"
+    if row["action"] == "replaced":
+        return f"replaced by {row['n']:,} {'row' if row['n'] == 1 else 'rows'}"
     if row["action"] == "rejected":
         return f"not made: {row['reason']}" if row["n"] else str(row["reason"])
     if row["predicate_null"]:
