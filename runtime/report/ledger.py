@@ -236,10 +236,10 @@ def examples(executed: Executed, written: Mapping[str, Written]) -> dict[Key, tu
 def _parents(executed: Executed, written: Mapping[str, Written], ids: pl.Series) -> dict[str, tuple[str, ...]]:
     """What each of some rows was made from, and what these were made from in turn."""
     frames = [*executed.ledger.lineage, *(w.lineage for w in written.values()), pl.DataFrame(schema=LINEAGE)]
-    lineage = pl.concat(frames).sort("out", "ordinal")
+    lineage = pl.concat(frames)
     found: dict[str, tuple[str, ...]] = {}
     while len(ids):
-        own = lineage.filter(pl.col("out").is_in(ids.implode()))
+        own = lineage.filter(pl.col("out").is_in(ids.implode())).sort("out", "ordinal")
         for out, parent in own.select("out", "in").iter_rows():
             found[out] = (*found.get(out, ()), parent)
         ids = own.filter(~pl.col("in").is_in(list(found)))["in"]

@@ -25,12 +25,15 @@ def redacting(whole: plan.Plan) -> Callable[[str], str]:
     families = sorted({family for said in steps if isinstance(said, plan.Redact) for family in said.families})
     if not families:
         return lambda text: text
-    from curatec.runtime.redaction import Finder, Text, redact
+    from curatec.runtime.redaction import Finder, RecogniserFailed, Text, redact
 
     finder = Finder(families)
 
     def quoted(text: str) -> str:
-        [found] = redact([Text(text)], finder)
+        try:
+            [found] = redact([Text(text)], finder)
+        except RecogniserFailed:  # the step may have had no need to look at it
+            return "(not shown: it could not be redacted)"
         return text if found is None else found.value
 
     return quoted
