@@ -12,7 +12,9 @@ from curatec.runtime.cli import options
 from curatec.runtime.cli.console import count, say, say_json, tell, wrapped
 
 if TYPE_CHECKING:
+    from curatec.dsl.diagnostics import CuratecError
     from curatec.runtime.convert import Converted
+    from curatec.runtime.ingest import Corpus
 
 # As in `runtime/targets`, which is not imported to print help.
 TARGETS = ("trl", "openai", "sharegpt", "llamafactory", "verl", "atif")
@@ -28,7 +30,7 @@ _ENDINGS = (".jsonl", ".ndjson", ".json", ".parquet")
 )  # fmt: skip
 @click.option("--from", "format", metavar="FORMAT", help="The format of RUNS; recognised by content when left out.")
 @click.option("--rejects", metavar="FILE", type=click.Path(path_type=Path), help="Write what gave no row, and why.")
-@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@click.option("--force", is_flag=True, help="Replace files that are there; never one of RUNS.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @options.json_option
 def command(
@@ -49,8 +51,8 @@ def command(
     JSON: {"out", "format", "runs", "rows", "refused": {reason: runs}, "unreadable", "formats", "about",
     "diagnostics"}.
     """
-    _refuse(out, as_json, force)
-    found = _convert(paths, name, out, format, shown=not quiet and not as_json)
+    _refuse(out, rejects, as_json, force)
+    found = _convert(paths, name, out, rejects, format, shown=not quiet and not as_json)
     if rejects is not None:
         from curatec.runtime.convert import write_rejects
 
@@ -62,23 +64,39 @@ def command(
     return 0
 
 
-def _refuse(out: Path, as_json: bool, force: bool) -> None:
-    """What is wrong with the place, before anything is read."""
-    from curatec.dsl.diagnostics import CuratecError
-
+def _refuse(out: Path, rejects: Path | None, as_json: bool, force: bool) -> None:
+    """What is wrong with the places, before anything is read."""
     if str(out) == "-":
         if as_json:
             raise click.UsageError("`--json` and `-o -` would both write to stdout")
-        return
-    if out.suffix.lower() not in _ENDINGS:
+    elif out.suffix.lower() not in _ENDINGS:
         raise click.UsageError(f"`-o {out}` ends with none of {', '.join(_ENDINGS)}")
-    if out.is_dir():
+    elif out.is_dir():
         raise click.UsageError(f"`-o {out}` is a folder; name a file in it")
-    if out.exists() and not force:
-        raise CuratecError.of("C0626", f"`{out}` is there already", help="`--force` replaces it", place=str(out))
+    if rejects is not None and rejects.resolve() == out.resolve():
+        raise click.UsageError("`-o` and `--rejects` name the same file")
+    for file in (out, rejects):
+        if file is not None and file.is_file() and not force:
+            raise _there(file, "is there already", "`--force` replaces it")
 
 
-def _convert(paths: tuple[str, ...], name: str, out: Path, format: str | None, *, shown: bool) -> Converted:
+def _spare(corpus: Corpus, base: Path, *written: Path | None) -> None:
+    """Runs are never written over, whatever the user says: what a form cannot express would be lost."""
+    read = {(base / name).resolve() for name in corpus.files}
+    for file in written:
+        if file is not None and file.resolve() in read:
+            raise _there(file, "is one of the files that are read", "name another file")
+
+
+def _there(file: Path, what: str, help: str) -> CuratecError:
+    from curatec.dsl.diagnostics import CuratecError
+
+    return CuratecError.of("C0626", f"`{file}` {what}", help=help, place=str(file))
+
+
+def _convert(
+    paths: tuple[str, ...], name: str, out: Path, rejects: Path | None, format: str | None, *, shown: bool
+) -> Converted:
     from curatec.runtime.cli.guard import Interrupted
 
     stdout = str(out) == "-"
@@ -88,8 +106,10 @@ def _convert(paths: tuple[str, ...], name: str, out: Path, format: str | None, *
         from curatec.runtime.convert import convert
         from curatec.runtime.targets import target
 
+        base = Path.cwd()
         with watching(shown) as watch:
-            corpus = read(paths, Path.cwd(), format=format, on_progress=lambda p: watch.reading("runs", p))
+            corpus = read(paths, base, format=format, on_progress=lambda p: watch.reading("runs", p))
+        _spare(corpus, base, None if stdout else out, rejects)
         return convert(corpus, target(name), out, sys.stdout.buffer if stdout else None)
     except KeyboardInterrupt:
         raise Interrupted("interrupted" if stdout else f"interrupted; {out} is as it was") from None

@@ -121,6 +121,29 @@ def test_a_file_that_is_there_stays(here: Place) -> None:
     assert len(rows(here.root / "x.jsonl")) == 12
 
 
+def test_runs_are_never_written_over(here: Place) -> None:
+    before = digests(here.root / "runs")
+    ran = here("convert", "runs", "--to", "trl", "-o", "runs/a.jsonl", "--force", code=1)
+    assert "one of the files that are read" in ran.err
+    for force in ((), ("--force",)):
+        ran = here(
+            "convert", "runs", "--to", "trl", "-o", "x.jsonl", "--rejects", "runs/../runs/a.jsonl", *force, code=1
+        )
+        assert "C0626" in ran.err
+    assert digests(here.root / "runs") == before
+    assert not (here.root / "x.jsonl").exists()
+
+
+def test_what_was_refused_does_not_take_the_place_of_the_rows(here: Place) -> None:
+    assert "same file" in here("convert", "runs", "--to", "trl", "-o", "x.jsonl", "--rejects", "./x.jsonl", code=2).err
+    (here.root / "lost.jsonl").write_text("mine")
+    ran = here("convert", "runs", "--to", "trl", "-o", "x.jsonl", "--rejects", "lost.jsonl", code=1)
+    assert "`lost.jsonl` is there already" in ran.err
+    assert (here.root / "lost.jsonl").read_text() == "mine"
+    here("convert", "runs", "--to", "trl", "-o", "x.jsonl", "--rejects", "lost.jsonl", "--force")
+    assert len(rows(here.root / "lost.jsonl")) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
