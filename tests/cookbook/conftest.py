@@ -97,6 +97,11 @@ class Kitchen:
             self.done[job, strategy] = Done(out)
         return self.done[job, strategy]
 
+    def variant(self, name: str, spec: str) -> Done:
+        """Another spec over the same runs."""
+        (self.folder / f"{name}.curate").write_text(spec)
+        return self(name)
+
     @cached_property
     def tau(self) -> list[tuple[str, str | None, Json]]:
         """tau-bench's records by nothing but `json`: domain, model, record."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cookbook.conftest import PAGES, REAL, ROOT, SPECS, Kitchen, fence
+from tests.cookbook.conftest import PAGES, REAL, ROOT, SPECS, Done, Kitchen, fence
 from tests.cookbook.pages import HEAD, table
 
 Json = dict[str, Any]
@@ -121,18 +121,31 @@ def test_what_is_said_of_submissions(kitchen: Kitchen) -> None:
 
 @on_published_runs
 def test_what_is_said_of_wrong_turns(kitchen: Kitchen) -> None:
+    masked, turns = _masked(kitchen("04_mask_wrong_turns"))
+    _says("04_mask_wrong_turns", f"{masked} of {turns:,} assistant turns")
+    spec = (SPECS / "cookbook" / "04_mask_wrong_turns.curate").read_text()
+    masked, turns = _masked(kitchen.variant("all_turns", spec.replace("  solved: keep where success\n", "")))
+    _says("04_mask_wrong_turns", f"without `solved` it is {masked} of {turns:,}")
+
+
+def _masked(done: Done) -> tuple[int, int]:
+    """Assistant turns without loss, and all."""
     weights = [
         weight
-        for row in kitchen("04_mask_wrong_turns").rows("sft")
+        for row in done.rows("sft")
         for message, weight in zip(row["messages"], row["weights"], strict=True)
         if message["role"] == "assistant"
     ]
-    _says("04_mask_wrong_turns", f"{weights.count(0)} of {len(weights):,} assistant turns")
+    return weights.count(0), len(weights)
 
 
 @on_published_runs
 def test_what_is_said_of_leaks(kitchen: Kitchen) -> None:
-    found = Counter(entry["reason"] for entry in kitchen("05_leak_removal").ledger("leaks"))
+    done = kitchen("05_leak_removal")
+    found = Counter(entry["reason"] for entry in done.ledger("leaks"))
+    by_words_alone = {done.runs[e["traj_id"]]["task"] for e in done.ledger("leaks") if e["reason"] == "test_ngram"}
+    assert "airline/17" in by_words_alone
+    _says("05_leak_removal", "a run of airline task 17")
     by_id, by_text, by_words = found["test_id"], found["test_text"], found["test_ngram"]
     told = f"{by_id} are runs of a sealed task by id, {by_text} say a sealed text word for word, and {by_words} share"
     _says("05_leak_removal", f"Of the {found.total()} runs that leak, {told}")
@@ -160,8 +173,7 @@ def test_no_runs_of_tau_bench_part_at_the_agent(kitchen: Kitchen) -> None:
     tau = "".join(re.findall(r"^source \w+ \{.*?\n\}\n", source, re.DOTALL | re.MULTILINE))
     spec = re.sub(r"source desk \{.*?\n\}\n", lambda _: tau, spec, flags=re.DOTALL)
     spec = spec.replace("from desk", "from airline, retail")
-    (kitchen.folder / "pairs_of_tau.curate").write_text(re.sub(r"\n  expect .*\n", "", spec))
-    done = kitchen("pairs_of_tau")
+    done = kitchen.variant("pairs_of_tau", re.sub(r"\n  expect .*\n", "", spec))
     assert done.rows("preference") == []
     assert _tables(_page("07_preference_pairs"))[1] == table(done.manifest)
     tasks = defaultdict(list)
@@ -173,7 +185,7 @@ def test_no_runs_of_tau_bench_part_at_the_agent(kitchen: Kitchen) -> None:
         for one in runs:
             for other in runs:
                 if one["reward"] >= 1 > other["reward"]:
-                    assert _first_difference(one["traj"], other["traj"]) != "assistant"
+                    assert _first_difference(one["traj"], other["traj"]) == "user"
                     seen += 1
     assert seen > 80
 
