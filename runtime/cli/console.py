@@ -13,21 +13,28 @@ from typing import Any, TextIO
 import click
 
 from curatec.dsl.diagnostics import Diagnostic, render_text, to_json
+from curatec.runtime.report.clean import clean
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
+_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 _HEADER = re.compile(r"^(error|warning|note)(\[[^\]]+\])?: (.*)$")
 
 
 def say(text: str = "") -> None:
-    """A line of the answer."""
-    sys.stdout.write(text + "\n")
+    """A line of the answer. What runs hold is shown, and does nothing to a terminal."""
+    sys.stdout.write(_harmless(text) + "\n")
 
 
 def tell(text: str) -> None:
     """A line beside the answer: what went wrong, how far it is."""
     sys.stdout.flush()
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(_harmless(text) + "\n")
     sys.stderr.flush()
+
+
+def _harmless(text: str) -> str:
+    """Without control characters, colours apart."""
+    return "".join(part if i % 2 else clean(part) for i, part in enumerate(_COLOUR.split(text)))
 
 
 def say_json(value: Any) -> None:
@@ -35,7 +42,7 @@ def say_json(value: Any) -> None:
     import json
 
     plain = "utf" not in (sys.stdout.encoding or "").lower()
-    say(_whole(json.dumps(value, ensure_ascii=plain, indent=1, default=str), plain))
+    sys.stdout.write(_whole(json.dumps(value, ensure_ascii=plain, indent=1, default=str), plain) + "\n")
 
 
 def _whole(text: str, plain: bool) -> str:

@@ -225,3 +225,26 @@ def test_a_space_that_only_context_shows_is_kept() -> None:
         return "".join(words[i] for i in ids).replace("▁", " ").removeprefix(" ")
 
     assert [p.text for p in pieces(decode, [0, 1, 2], [-100, 1, -100])] == ["I", " am", " here"]
+
+
+# ---- what a run may hold ----
+
+
+def test_nothing_in_a_run_moves_the_terminal(tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers")
+    hostile = "a\x1b]0;title\x07 b\x9b2J c\x08\x08 d\u202egnp.exe\ttab"
+    messages = [{"role": "user", "content": hostile}, {"role": "assistant", "content": f"said {hostile}"}]
+    write_lines(tmp_path / "runs" / "a.jsonl", [{"task_id": hostile, "model": hostile, "messages": messages}])
+    (tmp_path / "s.curate").write_text(
+        'curate 1 source r { path "runs/*" } strategy s { from r render "builtin:tiny-qwen3"'
+        " derive who = model sort by who emit sft { loss on assistant } }",
+        encoding="utf-8",
+    )
+    place = Place(tmp_path)
+    place("compile", "s.curate", "-o", "out", "-q")
+    for arguments in (("show", "out"), ("show", "out", "--tokens"), ("why", "out", "0"), ("inspect", "runs/a.jsonl")):
+        ran = place(*arguments, code=None)
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", ran.out + ran.err), arguments
+    assert "a␛]0;title␇ b⟨U+009B⟩2J c␈␈ d⟨U+202E⟩gnp.exe\ttab" in place("show", "out").out
+    [data] = place("show", "out", "--json").json["rows"]
+    assert data["row"]["messages"][0]["content"] == hostile
