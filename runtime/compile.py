@@ -128,11 +128,8 @@ def _write_tables(executed: Executed, written: dict[str, Written], inputs: Seque
     lineage = pl.concat(made_by) if made_by else pl.DataFrame(schema=LINEAGE)
     _parquet(lineage.sort("out", "ordinal"), made / "lineage.parquet")
     start = executed.start.rows
-    start = (
-        start.join(executed.shared.rows.select("id", "split"), on="id", how="left")
-        if "split" in executed.shared.rows.columns
-        else start
-    )
+    if executed.splits is not None:
+        start = start.join(executed.splits, on="id", how="left")
     _parquet(start.select(name for name in RUN_COLUMNS if name in start.columns).sort("id"), made / "runs.parquet")
     with (made / manifest.REJECTS).open("w", encoding="utf-8") as file:
         for given in inputs:

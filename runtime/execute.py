@@ -48,6 +48,7 @@ class Executed:
     shared: State
     ends: dict[str, State]
     ledger: Ledger
+    splits: pl.DataFrame | None = None  # id and split of every row that the `split` of the strategy saw
 
 
 def execute(
@@ -67,6 +68,7 @@ def execute(
     ledger = Ledger()
     tell = progress or (lambda label: None)
     partial = start.rows.height < loaded.state.rows.height
+    splits: list[pl.DataFrame] = []
 
     def run_all(state: State, steps: Sequence[plan.Step], first: int, name: str | None, beyond: list[Core]) -> State:
         for i, step in enumerate(steps):
@@ -74,6 +76,8 @@ def execute(
             rest = steps[i + 1 :]
             ahead = [*until_edit(rest), *(beyond if not any(edits_turns(s) for s in rest) else ())]
             state = run(state, Place(step, first + i, name, ledger, scratch, loaded, tuple(ahead), renderer, partial))
+            if isinstance(step.operation, plan.Split):
+                splits.append(state.rows.select("id", "split"))
         return state
 
     def clean(state: State, branch: plan.Branch) -> State:
@@ -100,7 +104,7 @@ def execute(
         end = run_all(base, branch.steps, position, branch.name, [])
         ends[branch.name] = clean(end, branch) if branch.target is not None else end
         position += len(branch.steps)
-    return Executed(whole, loaded, start, shared, ends, ledger)
+    return Executed(whole, loaded, start, shared, ends, ledger, splits[0] if splits else None)
 
 
 def _limited(state: State, limit: int | None) -> State:

@@ -238,3 +238,13 @@ def test_side_data_is_read_once(bench: Bench) -> None:
     assert [t.name for t in made.tables] == ["bad"]
     side = read_side(made, bench.folder, ())
     assert side.column("bad", "id").to_list() == ["t1"]
+
+
+def test_a_run_has_its_split_wherever_it_went(bench: Bench, written: Callable[[str], dict[str, Any]]) -> None:
+    bench.write("a.jsonl", many(40, success=True))
+    split = "split by task { train 50% validation 50% } seed 1 "
+    drop = 'few: drop where task_id in {"1", "2", "3"} d: decompose at role == "assistant"'
+    written(bench.spec(split + drop, sink="loss on assistant"))
+    runs = pl.read_parquet(bench.folder / "out" / "runs.parquet")
+    assert runs["split"].null_count() == 0
+    assert set(runs["split"]) == {"train", "validation"}
