@@ -32,6 +32,7 @@ from curatec.runtime.report import measures as report_measures
 from curatec.runtime.report import page as report
 from curatec.runtime.report import plots as report_plots
 from curatec.runtime.report import text as report_text
+from curatec.runtime.report.clean import clean
 from curatec.runtime.report.measures import axis_for, counts, nice
 from curatec.runtime.side import read_side
 from curatec.runtime.sinks.written import Written
@@ -686,6 +687,6 @@ def test_shares_round_nothing_away(part: int, whole: int) -> None:
 
 @given(st.text(st.characters(blacklist_categories=[])))
 def test_clean_text_can_be_encoded_and_has_no_control(text: str) -> None:
-    found = report_text.clean(text)
+    found = clean(text)
     found.encode("utf-8")
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", found)

@@ -11,7 +11,8 @@ from markupsafe import Markup, escape
 
 from curatec.dsl.source import Source, Span
 from curatec.runtime.execute import Executed
-from curatec.runtime.report.text import clean, number
+from curatec.runtime.report.clean import clean
+from curatec.runtime.report.text import number
 
 LINES = 2_000  # that are shown
 # Only for colour: a line inside a long string may be coloured as if it were code.
