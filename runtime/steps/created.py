@@ -15,6 +15,9 @@ from curatec.runtime.ledger import LINEAGE
 from curatec.runtime.state import State
 from curatec.runtime.steps.step import Place
 
+_PORTION = 32 << 20  # bytes of turns that are made at once: prefixes are many times what they are made of
+_TURN = 256  # bytes of a turn besides its texts
+
 
 @dataclass(frozen=True)
 class Made:
@@ -33,6 +36,16 @@ def children(runs: pl.DataFrame, parents: pl.Series, suffixes: pl.Series, ordina
         digest=pl.concat_str("id", "suffix"),
         row=pl.int_range(pl.len(), dtype=pl.UInt32),
     ).drop("suffix")
+
+
+def portions(turns: pl.DataFrame, ends: pl.DataFrame) -> list[pl.DataFrame]:
+    """Parts of `ends`, in order, whose `prefixes` are of bounded size; none where there are no ends."""
+    texts = (pl.col(name).str.len_bytes().fill_null(0) for name in ("content", "reasoning"))
+    calls = pl.col("calls").list.eval(pl.element().struct.field("args_json").str.len_bytes()).list.sum().fill_null(0)
+    size = pl.sum_horizontal(*texts, calls).cast(pl.Int64) + _TURN
+    prefix = turns.select(size.cum_sum().over("run")).to_series().gather(ends["until"])
+    numbered = ends.with_columns(portion=prefix.cum_sum() // _PORTION)
+    return [part.drop("portion") for part in numbered.partition_by("portion", maintain_order=True)]
 
 
 def prefixes(turns: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:

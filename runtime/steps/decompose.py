@@ -6,6 +6,8 @@ of a row is `parent#d<turn>`, with the turn's number in the source.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from curatec.compiler import plan
@@ -13,7 +15,7 @@ from curatec.compiler.frames import Frames
 from curatec.compiler.types import Level
 from curatec.runtime.conversation.context import in_context
 from curatec.runtime.state import State
-from curatec.runtime.steps.created import Made, add, children, prefixes
+from curatec.runtime.steps.created import Made, add, children, portions, prefixes
 from curatec.runtime.steps.step import Place, apply
 
 OPERATOR = "decompose"
@@ -21,8 +23,17 @@ OPERATOR = "decompose"
 
 @apply.register
 def _(operation: plan.Decompose, state: State, place: Place) -> State:
-    made = [_decisions(frames, operation) for _, frames in state.batches()]
-    counts = pl.concat([m.rows.group_by("parent").len("n") for m in made]) if made else _NO_COUNTS
+    parents = [pl.Series("parent", [], dtype=pl.String)]
+
+    def made() -> Iterator[Made]:
+        for _, frames in state.batches():
+            for piece in _decisions(frames, operation):
+                parents.append(piece.rows["parent"])
+                yield piece
+
+    everything = pl.repeat(True, state.rows.height, dtype=pl.Boolean, eager=True)
+    after = add(state, place, OPERATOR, made(), replaced=everything)
+    counts = pl.concat(parents).to_frame().group_by("parent").len("n")
     n = state.rows.select("id").join(counts, left_on="id", right_on="parent", how="left", maintain_order="left")["n"]
     place.drop(state.rows.filter(n.is_null())["id"], reason=place.step.because or "no decision")
     place.ledger.add(
@@ -32,16 +43,11 @@ def _(operation: plan.Decompose, state: State, place: Place) -> State:
         reason=place.step.because or OPERATOR,
         **place.common(),
     )
-    everything = pl.repeat(True, state.rows.height, dtype=pl.Boolean, eager=True)
-    after = add(state, place, OPERATOR, made, replaced=everything)
     place.count(state, after, created=after.rows.height, replaced=int(n.is_not_null().sum()))
     return after
 
 
-_NO_COUNTS = pl.DataFrame(schema={"parent": pl.String, "n": pl.UInt32})
-
-
-def _decisions(frames: Frames, operation: plan.Decompose) -> Made:
+def _decisions(frames: Frames, operation: plan.Decompose) -> Iterator[Made]:
     """One row for each turn of a part that is chosen, with the turns up to it."""
     turns = frames.turns.with_columns(at=pl.int_range(pl.len(), dtype=pl.UInt32))
     chosen = frames.mask(operation.at, Level.TURN) & (turns["role"].cast(pl.String) == "assistant")
@@ -51,6 +57,7 @@ def _decisions(frames: Frames, operation: plan.Decompose) -> Made:
         ordinal=pl.int_range(pl.len()).over("run"),
         suffix=pl.concat_str(pl.lit("#d"), pl.col("turn").cast(pl.String)),
     )
-    rows = children(frames.runs, decisions["run"], decisions["suffix"], decisions["ordinal"])
-    shown = prefixes(turns, decisions)
-    return Made(rows, shown if operation.context is None else in_context(shown, operation.context))
+    for some in portions(turns, decisions):
+        rows = children(frames.runs, some["run"], some["suffix"], some["ordinal"])
+        shown = prefixes(turns, some)
+        yield Made(rows, shown if operation.context is None else in_context(shown, operation.context))
