@@ -45,8 +45,10 @@ class RenderedTokens:
             messages = m.messages_of(turns, "trl")
             marks = [_marked(message, weights[message.at]) for message in messages] if trained else None
             rows.append(Row(messages, tools(key)[0], marks))
-        found = [None if isinstance(row, str) else row for row in self._renderer.render_many(rows)]
-        counts = [None if row is None else row.n_trained if trained else row.n_tokens for row in found]
+        counts = [
+            None if isinstance(row, str) else row.n_trained if trained else row.n_tokens
+            for row in self._renderer.render_many(rows)
+        ]
         return pl.Series("tokens", counts, dtype=pl.Int64)
 
 

@@ -155,7 +155,7 @@ class _Maker:
             for draft in drafts:
                 yield _estimated(draft) if isinstance(draft, Trainable) else draft
             return
-        found = iter(renderer.render_many(self._asked(d) for d in drafts if isinstance(d, Trainable)))
+        found = renderer.render_many(self._asked(d) for d in drafts if isinstance(d, Trainable))
         for draft in drafts:
             yield self._rendered(draft, next(found)) if isinstance(draft, Trainable) else draft
 

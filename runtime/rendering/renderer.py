@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from curatec.runtime.conversation.messages import Message
 from curatec.runtime.conversation.spans import Trained
@@ -18,6 +18,7 @@ from curatec.runtime.rendering.template import Template
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+T = TypeVar("T")
 _BATCH = 2_000_000  # code points that are tokenized at once
 
 
@@ -36,7 +37,7 @@ class Renderer:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of plain texts; no special tokens are added."""
-        return [len(found) for batch in _batches(texts) for found in self._encode(batch)]
+        return [len(found) for batch in _batches(texts, len) for found in self._encode(batch)]
 
     def render(
         self,
@@ -48,16 +49,17 @@ class Renderer:
         prompt: bool = False,
     ) -> Rendered | Refusal:
         """One conversation as `render_many` renders it."""
-        return self.render_many([Row(messages, tools, marks, except_reasoning, prompt)])[0]
+        return next(self.render_many([Row(messages, tools, marks, except_reasoning, prompt)]))
 
-    def render_many(self, rows: Iterable[Row]) -> list[Rendered | Refusal]:
-        """Each row's tokens with the mask, or why it is refused."""
+    def render_many(self, rows: Iterable[Row]) -> Iterator[Rendered | Refusal]:
+        """Each row's tokens with the mask, or why it is refused; some rows at a time, as many as `_BATCH` holds."""
         layout = Layout(self.templates, self.shapes, self.special)
-        laid = [layout(Row(*row)) for row in rows]
-        texts = [one.text for one in laid if isinstance(one, Laid)]
-        offsets = any(isinstance(one, Laid) and one.places for one in laid)
-        encodings = (found for batch in _batches(texts) for found in self._encode(batch, offsets=offsets))
-        return [one if isinstance(one, Refusal) else self._rendered(one, next(encodings)) for one in laid]
+        for batch in _batches((layout(Row(*row)) for row in rows), _length):
+            laid = [one for one in batch if isinstance(one, Laid)]
+            offsets = any(one.places for one in laid)
+            encodings = iter(self._encode([one.text for one in laid], offsets=offsets))
+            for one in batch:
+                yield one if isinstance(one, Refusal) else self._rendered(one, next(encodings))
 
     def _encode(self, texts: list[str], *, offsets: bool = False) -> list[Any]:
         """Encodings without offsets are made in less time."""
@@ -72,14 +74,18 @@ class Renderer:
         return Rendered(laid.text, ids, labels, len(ids), len(ids) - labels.count(IGNORED), straddling)
 
 
-def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
+def _batches(items: Iterable[T], length: Callable[[T], int]) -> Iterator[list[T]]:
+    batch: list[T] = []
     size = 0
-    for text in texts:
-        batch.append(text)
-        size += len(text)
+    for item in items:
+        batch.append(item)
+        size += length(item)
         if size > _BATCH:
             yield batch
             batch, size = [], 0
     if batch:
         yield batch
+
+
+def _length(laid: Laid | Refusal) -> int:
+    return len(laid.text) if isinstance(laid, Laid) else 0

@@ -142,7 +142,7 @@ def test_all_tau_runs(renderers: Renderers, oracle: Oracle, runs: list[list[Mess
     shown = [nine(messages) if style is MISTRAL else messages for messages in runs]
     called = [sorted({json.loads(c.function)["name"] for m in run for c in m.calls}) for run in runs]
     tools = [[schema(name) for name in names] or None for names in called]
-    rows = renderer.render_many([Row(m, t, marks(m)) for m, t in zip(shown, tools, strict=True)])
+    rows = list(renderer.render_many([Row(m, t, marks(m)) for m, t in zip(shown, tools, strict=True)]))
     taken = 0
     for messages, schemas, row in zip(shown, tools, rows, strict=True):
         if isinstance(row, Refusal):

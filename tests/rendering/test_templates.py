@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from curatec.runtime import rendering
 from curatec.runtime.conversation.messages import Call, Message
 from curatec.runtime.conversation.spans import Span, Trained
 from curatec.runtime.rendering import Refusal, Rendered, Renderer, Row, load
@@ -90,10 +91,12 @@ def test_a_refusal_says_what_the_template_said(renderers: Renderers) -> None:
     assert renderers(TINY).render([], None) == "no_messages"
 
 
-def test_many_rows_keep_their_order(renderers: Renderers) -> None:
+@pytest.mark.parametrize("at_once", [0, 10_000])
+def test_many_rows_keep_their_order(renderers: Renderers, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering.renderer, "_BATCH", at_once)
     renderer = renderers(MISTRAL)
     good, bad = [user("a"), assistant("b")], [user("a"), user("b")]
-    rows = renderer.render_many([Row(good, None, marks(good)), Row(bad), Row(good)])
+    rows = list(renderer.render_many([Row(good, None, marks(good)), Row(bad), Row(good)]))
     assert [type(row) for row in rows] == [Rendered, Refusal, Rendered]
     assert [row.n_trained > 0 for row in rows if isinstance(row, Rendered)] == [True, False]
 
