@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -112,12 +112,12 @@ def convert(corpus: Corpus, target: Target, out: Path, stream: BinaryIO | None =
         if stream is not None:
             rows.write(stream, ".jsonl")
         else:
-            _write_file(rows, out, scratch / "made")
+            _write_file(rows.write, out, scratch / "made")
     return found
 
 
 @contextlib.contextmanager
-def _scratch(out: Path | None) -> Iterator[Path]:
+def _scratch(out: Path | None, option: str = "-o") -> Iterator[Path]:
     """Room beside the output, where it can be renamed from; what a killed process left there is removed."""
     if out is None:
         with tempfile.TemporaryDirectory(prefix="curatec-") as name:
@@ -128,23 +128,23 @@ def _scratch(out: Path | None) -> Iterator[Path]:
     try:
         scratch.mkdir(parents=True)
     except OSError as error:
-        raise _unwritable(out, error, "-o") from None
+        raise _unwritable(out, error, option) from None
     try:
         yield scratch
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _write_file(rows: _Rows, out: Path, made: Path) -> None:
+def _write_file(write: Callable[[BinaryIO, str], None], out: Path, made: Path, option: str = "-o") -> None:
     with made.open("wb") as file:
-        rows.write(file, out.suffix.lower())
+        write(file, out.suffix.lower())
         file.flush()
         os.fsync(file.fileno())
     try:
         with undisturbed():
             os.replace(made, out)
     except OSError as error:
-        raise _unwritable(out, error, "-o") from None
+        raise _unwritable(out, error, option) from None
 
 
 def _unwritable(path: Path, error: OSError, option: str) -> CuratecError:
@@ -298,7 +298,11 @@ def write_rejects(found: Converted, path: Path) -> None:
     for refused in (*found.unreadable, *found.refusals):
         facts = {"file": refused.file, "line": refused.line, "id": refused.id, "reason": refused.reason}
         lines.append(orjson.dumps(facts | ({"raw": refused.raw} if refused.raw is not None else {})) + b"\n")
-    try:
-        path.write_bytes(b"".join(lines))
-    except OSError as error:
-        raise _unwritable(path, error, "--rejects") from None
+    if path.exists() and not path.is_file():  # a device or a pipe, which nothing can take the place of
+        try:
+            path.write_bytes(b"".join(lines))
+        except OSError as error:
+            raise _unwritable(path, error, "--rejects") from None
+        return
+    with _scratch(path, "--rejects") as scratch:
+        _write_file(lambda file, _: file.writelines(lines), path, scratch / "made", "--rejects")

@@ -106,7 +106,7 @@ def _told(error: BaseException, as_json: bool) -> int:
             return error.exit_code
         case SystemExit():
             return error.code if isinstance(error.code, int) else WRONG
-        case KeyboardInterrupt() | click.Abort():
+        case _ if isinstance(error, KeyboardInterrupt | click.Abort) or _in_engine(error):
             return _interrupted(error, as_json)
         case click.ClickException():
             return _usage(error, as_json)
@@ -119,6 +119,11 @@ def _told(error: BaseException, as_json: bool) -> int:
             return WRONG
         case _:
             return _internal(error, as_json)
+
+
+def _in_engine(error: BaseException) -> bool:
+    """Ctrl-C inside polars' own Python code: its engine panics, and the panic only quotes what was raised."""
+    return type(error).__name__ == "PanicException" and "KeyboardInterrupt" in str(error)
 
 
 def exit_code(error: CuratecError) -> int:

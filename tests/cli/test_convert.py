@@ -142,6 +142,11 @@ def test_what_was_refused_does_not_take_the_place_of_the_rows(here: Place) -> No
     assert (here.root / "lost.jsonl").read_text() == "mine"
     here("convert", "runs", "--to", "trl", "-o", "x.jsonl", "--rejects", "lost.jsonl", "--force")
     assert len(rows(here.root / "lost.jsonl")) == 1
+    here("convert", "runs", "--to", "trl", "-o", "y.jsonl", "--rejects", "new/lost.jsonl")
+    assert strays(here.root / "new") == []
+    here("convert", "runs", "--to", "trl", "-o", "z.jsonl", "--rejects", "/dev/null")
+    assert not Path("/dev/null").is_file()
+    assert digests(here.root / "new") == {"lost.jsonl": digests(here.root)["lost.jsonl"]}
 
 
 @pytest.mark.parametrize(
@@ -157,7 +162,7 @@ def test_what_was_refused_does_not_take_the_place_of_the_rows(here: Place) -> No
         (("empty.jsonl", "--to", "trl", "-o", "x.jsonl"), 1, "C0636"),
         (("none.jsonl", "--to", "sharegpt", "-o", "x.jsonl"), 1, "C0635"),
         (("runs", "--to", "trl", "-o", "none.jsonl/x.jsonl"), 1, "C0613"),
-        (("runs", "--to", "trl", "-o", "x.jsonl", "--rejects", "nowhere/y.jsonl"), 1, "--rejects"),
+        (("runs", "--to", "trl", "-o", "x.jsonl", "--rejects", "none.jsonl/y.jsonl"), 1, "--rejects"),
     ],
 )
 def test_what_is_wrong_is_told(here: Place, arguments: tuple[str, ...], code: int, said: str) -> None:

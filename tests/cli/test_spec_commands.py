@@ -27,6 +27,15 @@ from curatec.runtime.cli import guard
 guard.prepare()
 raise SystemExit(guard.guarded(lambda: [][0], as_json=False))
 """
+PANIC = """
+from curatec.runtime.cli import guard
+class PanicException(BaseException):
+    pass
+def work():
+    raise PanicException("called `Result::unwrap()` on an `Err` value: PyErr { type: <class 'KeyboardInterrupt'> }")
+guard.prepare()
+raise SystemExit(guard.guarded(work, as_json=False))
+"""
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -247,3 +256,11 @@ def test_a_fault_of_curatec_is_told_in_two_lines(place: Place, tmp_path: Path) -
     [saved] = tmp_path.glob("curatec-error-*.txt")
     assert str(saved) in done.stderr
     assert "IndexError" in saved.read_text()
+
+
+def test_a_panic_of_the_engine_under_ctrl_c_is_an_interruption() -> None:
+    import subprocess
+    import sys
+
+    done = subprocess.run([sys.executable, "-c", PANIC], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
