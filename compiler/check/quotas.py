@@ -122,7 +122,14 @@ def mix(steps: StepChecker, s: ast.Mix) -> plan.Operation | None:
         if steps.errors == before and name not in {share.name.name for share in s.shares}:
             steps.error("C0408", f"source `{name}` has no share", steps.verb(s), "list it too; `0%` leaves it out")
     shares = shares_of(steps, s.shares, s.span)
-    if s.by is not None and (s.by.name != "trained_tokens" or steps.place != "sft"):
+    if s.by is not None and s.by.name != "trained_tokens":
+        steps.error(
+            "C0409",
+            f"a mix is not made by `{s.by}`",
+            s.by.span,
+            "write `by trained_tokens`, or leave it out: rows count",
+        )
+    elif s.by is not None and steps.place != "sft":
         steps.error("C0409", "`mix … by trained_tokens` stands in an sft sink", s.by.span, "leave it out: rows count")
     to = steps.count(s.to, "`to`") if s.to is not None else None
     if steps.errors > before:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
+from curatec.compiler.plan import Table
 from curatec.compiler.types import Type, article
 from curatec.dsl.diagnostics import CuratecError, did_you_mean
 from curatec.runtime.formats.json_text import NonFinite, Spelled
@@ -38,15 +39,16 @@ def read(declared: Declared, row: Row, column: str, type_: Type) -> Any:
             declared,
             "C0630",
             f"{row.place}: {shown(value)} in column `{column}` is not {article(type_)}",
-            _advice(value, column, type_),
+            _advice(declared, value, column, type_),
         ) from None
 
 
-def _advice(value: Any, column: str, type_: Type) -> str:
+def _advice(declared: Declared, value: Any, column: str, type_: Type) -> str:
+    wanted = "true or false" if type_ is Type.BOOL else article(type_)
     found = {bool: "bool", int: "int", float: "float", str: "text"}.get(type(value))
-    if found is not None and found != type_:
-        return f"declare what the file holds, `{column}: {found}`, or write the value as {article(type_)}"
-    return f"write the value as {article(type_)}, or leave it out"
+    if isinstance(declared, Table) and found is not None and found != type_:
+        return f"declare what the file holds, `{column}: {found}`, or write the value as {wanted}"
+    return f"write the value as {wanted}, or leave it out"
 
 
 def cell(value: Any, type_: Type, *, spelled: bool = False) -> Any:

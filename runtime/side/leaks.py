@@ -68,6 +68,7 @@ class Finder:
         texts = sealed.items.drop_nulls("text").select("id", text=words(pl.col("text"))).filter(pl.col("text") != "")
         texts = texts.unique().sort("id", "text", nulls_last=True)
         found = _Words.of(texts["text"])
+        ngram = min(ngram, found.frame.height + 1)  # more than any item has: no number is too large for the engine
         sizes = texts["text"].str.count_matches(" ") + 1
         whole = {
             size: found.runs(size).join(_numbered(sizes == size), on="at", how="semi").select("hash", item="at")

@@ -24,6 +24,8 @@ from curatec.runtime.formats.json_text import Repeated
 from curatec.runtime.inputs import CODES
 
 _CSV = (".csv", ".csv.gz", ".csv.zst")
+_WHOLE = "mend the file: it is read whole or not at all"
+_KNOWN = "it is taken for JSON, as what is neither parquet nor called `.csv`"
 
 
 class Declared(Protocol):
@@ -109,7 +111,7 @@ def _objects(declared: Declared, path: Path, name: str, key: str | None) -> Iter
     for item in read_records(path, frozenset()):
         if isinstance(item, Broken):
             where = f"{name}, record {item.line}" if item.line else name
-            raise fault(declared, "C0602", f"{where}: {item.reason}", "mend the file: it is read whole or not at all")
+            raise fault(declared, "C0602", f"{where}: {item.reason}", _WHOLE, _KNOWN)
         unit = "line" if item.container == "lines" else "record"
         place = f"{name}, {unit} {item.line}"
         if not isinstance(item.value, dict):

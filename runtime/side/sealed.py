@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +49,15 @@ def read_sealed(declared: plan.SealedSet, project: Path, allowed: tuple[Path, ..
         raise records.fault(
             declared, "C0634", f"test set `{declared.name}` has no item", "name the file that holds the sealed tasks"
         )
+    if not any(name is not None or _has_words(text or "") for name, text in found):
+        raise records.fault(
+            declared, "C0634", f"no item of test set `{declared.name}` has an id or a word", "nothing is found by them"
+        )
     items = pl.DataFrame(list(found), schema={"id": pl.String, "text": pl.String}, orient="row")
     items = items.sort("id", "text", nulls_last=True)
     return Sealed(items, digest_of(items))
+
+
+def _has_words(text: str) -> bool:
+    """Whether a text holds a letter, mark or digit, by which it could be found (`leaks.words`)."""
+    return any(unicodedata.category(char)[0] in "LMN" for char in text)

@@ -119,6 +119,9 @@ def test_sets_and_rows_without_words() -> None:
 
 def test_evidence_is_short() -> None:
     text = " ".join(f"word{i}" for i in range(100))
+    for ngram in (10**11, 2**63 - 1):  # longer than any text: what is left is the item as a whole
+        [leak] = Finder.of(sealed(("long", text)), ngram).find(texts_of([(7, text, True)])).values()
+        assert leak.reason == "test_text"
     [leak] = Finder.of(sealed(("long", text)), 13).find(texts_of([(7, text, True)])).values()
     assert len(leak.evidence) == EVIDENCE
     assert leak.evidence.startswith("long: word0 word1")

@@ -242,6 +242,17 @@ def test_damaged_files(tmp_path: Path) -> None:
         assert (found.code, name in found.message) == ("C0602", True), found.message
 
 
+def test_advice_fits_what_was_declared(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("task,resolved\na,yes\n")
+    [told] = fault(lambda: table(tmp_path, "a.csv", columns=(("resolved", Type.BOOL),))).help
+    assert told == "declare what the file holds, `resolved: text`, or write the value as true or false"
+    (tmp_path / "b.jsonl").write_text('{"task": "a", "note": 5}\n')
+    [told] = fault(lambda: sealed(tmp_path, "b.jsonl", text="note")).help
+    assert "declare" not in told  # a test set declares no types
+    (tmp_path / "c.tsv").write_text("task\tresolved\na\ttrue\n")
+    assert "`.csv`" in fault(lambda: table(tmp_path, "c.tsv")).help[-1]
+
+
 def test_files_stay_in_the_project(tmp_path: Path) -> None:
     inside, outside = tmp_path / "project", tmp_path / "else"
     inside.mkdir()
@@ -283,6 +294,7 @@ def test_every_container_gives_the_same_set(tmp_path: Path, name: str) -> None:
         ("[]", "C0634", "test set `hidden` has no item"),
         ('[{"id": "a"}]', "C0630", "no record of `hidden` has a column `task`"),
         ('[{"task": "a"}, {"task": null, "note": null}]', "C0630", "record 2 has neither id nor text"),
+        ('[{"task": null, "note": " … "}, {"task": null, "note": ""}]', "C0634", "no item of test set `hidden` has"),
         ('[{"task": "a", "note": 5}]', "C0630", "5 in column `note` is not a text"),
     ],
 )
