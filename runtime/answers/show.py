@@ -116,16 +116,16 @@ def lines(shown: dict[str, Any], mark: Mark) -> Iterator[str]:
     """The row for a reader."""
     values = shown["row"]
     yield from head(shown)
-    said = forms.messages(shown["format"], values) if "prompt" not in values else None
+    said = forms.conversations(shown["format"], values) if "prompt" not in values else None
     if said is not None:
-        yield from _whole_messages(said, mark)
+        for name, messages in said:
+            yield from _named(name)
+            yield from _whole_messages(messages, mark)
         return
     spans = values.get("trained")
     for name in _CONVERSATIONS:
         if isinstance(values.get(name), list) and not (name == "prompt" and "messages" in values):
-            if name != "messages":
-                yield ""
-                yield f"── {name} ──"
+            yield from _named(name if name != "messages" else None)
             whole = name in ("chosen", "rejected")
             yield from _conversation(values[name], spans if name == "messages" else None, mark if whole else None, mark)
     yield from _rest(values)
@@ -147,6 +147,12 @@ def head(shown: dict[str, Any]) -> Iterator[str]:
         yield f"  from {', '.join(values['parents'])}"
     if names := forms.tool_names(values):
         yield "  tools " + ", ".join(names)
+
+
+def _named(part: str | None) -> Iterator[str]:
+    if part is not None:
+        yield ""
+        yield f"── {part} ──"
 
 
 def _whole_messages(said: Sequence[forms.Shown], mark: Mark) -> Iterator[str]:

@@ -91,6 +91,35 @@ def test_reasoning_parts_and_weights(tmp_path: Path) -> None:
         assert ("assistant × 0.5" in ran) == (format_ == "llamafactory")
 
 
+@pytest.mark.parametrize(
+    ("format_", "expected"),
+    [
+        ("trl", "prompt user hi|chosen assistant ⟦yes⟧|rejected assistant ⟦no⟧"),
+        ("openai", "prompt user hi|chosen assistant ⟦yes⟧|rejected assistant ⟦no⟧"),
+        ("sharegpt", "prompt human hi|chosen gpt ⟦yes⟧|rejected gpt ⟦no⟧"),
+        ("llamafactory", "chosen_messages user hi assistant ⟦yes⟧|rejected_messages user hi assistant ⟦no⟧"),
+    ],
+)
+def test_pairs_of_every_format(tmp_path: Path, format_: str, expected: str) -> None:
+    said = [
+        {"task_id": "t", "success": good, "messages": [
+            {"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes" if good else "no"}
+        ]}
+        for good in (True, False)
+    ]  # fmt: skip
+    write_lines(tmp_path / "runs" / "a.jsonl", said)
+    spec = (
+        'curate 1 source r { path "runs/*" } strategy s { from r emit preference { '
+        f"format {format_} pair within task chosen where success rejected where not success }} }}"
+    )
+    (tmp_path / "s.curate").write_text(spec, encoding="utf-8")
+    place = Place(tmp_path)
+    place("compile", "s.curate", "-o", "out", "-q")
+    parts = place("show", "out").out.split("\n── ")[1:]
+    shown = [re.sub(r"\W*(──|\[\d\]|\(context\))", "", part).split() for part in parts]
+    assert "|".join(" ".join(part) for part in shown) == expected
+
+
 # ---- rows that were made ----
 
 
