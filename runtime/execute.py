@@ -153,11 +153,17 @@ def expressions(node: Any) -> Iterator[Core]:
 
 
 def written_rows(executed: Executed, sink: str) -> State:
-    """The rows whose runs are in a sink's output, once it is written: its own rules may have taken out some more."""
+    """The rows whose runs are in a sink's output, once it is written: its own rules may have taken out some more, and
+    of a run that became several rows its target may refuse each."""
     state = executed.ends[sink]
-    own = (pl.col("sink") == sink) & pl.col("step").is_null() & pl.col("action").is_in(["dropped", "rejected"])
-    lost = [frame.filter(own)["traj_id"] for frame in executed.ledger.frames]
-    return state.keep(~state.rows["id"].is_in(pl.concat(lost).implode())) if lost else state
+    if not executed.ledger.frames:
+        return state
+    by_sink = (pl.col("sink") == sink) & pl.col("step").is_null()
+    own = pl.concat(frame.filter(by_sink) for frame in executed.ledger.frames)
+    lost = own.filter(pl.col("action").is_in(["dropped", "rejected"]))["traj_id"]
+    parts = own.filter((pl.col("action") == "created") & pl.col("key").is_not_null())
+    none = parts.group_by("key").agg(pl.col("traj_id").is_in(lost.implode()).all()).filter("traj_id")["key"]
+    return state.keep(~state.rows["id"].is_in(pl.concat([lost, none]).implode()))
 
 
 def sorted_rows(state: State) -> pl.DataFrame:

@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from curatec.compiler.core import Core, children, has_window
+from curatec.compiler.core import Core, children, columns, has_window
 from curatec.compiler.frames import DTYPES, Frames, SideTables, Tokens
 from curatec.compiler.json_path import JsonPath
 from curatec.compiler.passes import needs_turns
+from curatec.compiler.types import Level
 
 if TYPE_CHECKING:
     from curatec.runtime.rendering import Renderer
 
 # Parts stay in memory up to this size together: most corpora fit, and every sink reads them.
 _KEPT = 64 * 2**20  # bytes
+_SHOWN = {"tokens", "trained_tokens"}  # what depends on the tools that a trajectory shows
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,13 @@ class State:
         rows = self.rows.drop([name for name in self.known.values() if name not in self.order])
         return replace(self, turns=turns, rows=rows, known={})
 
+    def with_tools(self, toolset: pl.Series, toolsets: dict[str, str]) -> State:
+        """Other tools are shown: what a template makes of a trajectory is forgotten with its tokens."""
+        stale = {core: name for core, name in self.known.items() if columns(core, Level.TRAJECTORY) & _SHOWN}
+        known = {core: name for core, name in self.known.items() if core not in stale}
+        rows = self.rows.drop(stale.values()).with_columns(toolset.alias("toolset"))
+        return replace(self, rows=rows, toolsets=toolsets, known=known)
+
     # ---- values ----
 
     def batches(self) -> Iterator[tuple[int, Frames]]:
@@ -131,8 +140,6 @@ class State:
     def _computable(self, core: Core) -> bool:
         """Whether everything that it reads of the trajectory exists already (a later `derive` may not)."""
         from curatec.compiler.content import TRAJECTORY_CONTENT
-        from curatec.compiler.core import columns
-        from curatec.compiler.types import Level
 
         return all(
             name in self.rows.columns or name in TRAJECTORY_CONTENT or name == "meta"

@@ -1,7 +1,7 @@
 """What a row shows before the turn that it trains (`context { … }`).
 
-Dialogue stays: what users and the assistant say. Of results, the last few stay in full. One that is further back goes
-together with its call; or, with a text to stand for it, the call stays and the text is its result.
+Dialogue stays: what users and the assistant say. Of results that the agent sees, the last few stay in full. One that is
+further back goes together with its call; or, with a text to stand for it, the call stays and the text is its result.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from curatec.compiler import plan
-from curatec.runtime.conversation.pairs import without_halves
+from curatec.runtime.conversation.pairs import agents_results, without_halves
 
 _ROLE = pl.col("role").cast(pl.String)
 
@@ -17,7 +17,8 @@ _ROLE = pl.col("role").cast(pl.String)
 def in_context(turns: pl.DataFrame, context: plan.Context) -> pl.DataFrame:
     """The turns of some rows (`run` tells them apart), sorted by (run, turn); what goes is gone."""
     behind = pl.col("result").cast(pl.Int32).cum_sum(reverse=True).over("run")
-    turns = turns.with_columns(result=_ROLE == "tool").with_columns(old=pl.col("result") & (behind > context.results))
+    turns = turns.with_columns(result=agents_results(turns))
+    turns = turns.with_columns(old=pl.col("result") & (behind > context.results))
     system = (_ROLE == "system") & (not context.system)
     if context.elide is not None:
         old = pl.col("old")

@@ -55,21 +55,27 @@ def _without_calls(turns: pl.DataFrame, lost: set[tuple[int, int, int]]) -> pl.D
     )
 
 
+def _makers(turns: pl.DataFrame) -> pl.DataFrame:
+    """One row a call, as its result names it: (run, call_turn, call_index), and who made it."""
+    made = turns.select("run", "turn", "calls").explode("calls", empty_as_null=False, keep_nulls=False)
+    made = made.with_columns(k=pl.int_range(pl.len(), dtype=pl.Int32).over("run", "turn")).unnest("calls")
+    return made.select("run", call_turn="turn", call_index="k", maker=pl.col("requestor").cast(pl.String))
+
+
+def agents_results(turns: pl.DataFrame) -> pl.Series:
+    """Whether each turn is a result that the agent sees: of its own call, or of none that is known."""
+    told = turns.join(_makers(turns), on=["run", "call_turn", "call_index"], how="left", maintain_order="left")
+    seen = (pl.col("role").cast(pl.String) == "tool") & (pl.col("maker").fill_null("agent") == "agent")
+    return told.select(seen=seen)["seen"]
+
+
 def without_calls_of(turns: pl.DataFrame, requestor: str) -> pl.DataFrame:
     """`gone` tells results of the calls of one side, and its turns that held nothing but such calls; the calls are
     taken out of the others. A result whose call is not known counts as the agent's."""
     theirs = pl.element().struct.field("requestor").cast(pl.String) == requestor
-    made = turns.select("run", "turn", "calls").explode("calls", empty_as_null=False, keep_nulls=False)
-    made = made.with_columns(k=pl.int_range(pl.len(), dtype=pl.Int32).over("run", "turn")).unnest("calls")
-    made = made.with_columns(hidden=pl.col("requestor").cast(pl.String) == requestor)
-    made = made.select(
-        "run",
-        "hidden",
-        call_turn="turn",
-        call_index="k",
-        place=(~pl.col("hidden")).cum_sum().over("run", "turn").cast(pl.Int32) - 1,
-    )
-    told = turns.join(made, on=["run", "call_turn", "call_index"], how="left", maintain_order="left")
+    made = _makers(turns).with_columns(hidden=pl.col("maker") == requestor)
+    made = made.with_columns(place=(~pl.col("hidden")).cum_sum().over("run", "call_turn").cast(pl.Int32) - 1)
+    told = turns.join(made.drop("maker"), on=["run", "call_turn", "call_index"], how="left", maintain_order="left")
     kept = pl.col("calls").list.eval(pl.element().filter(~theirs))
     had_calls = pl.lit(requestor == "agent") | (pl.col("calls").list.len() > 0)
     speaks = pl.col("role").cast(pl.String) == ("assistant" if requestor == "agent" else "user")

@@ -1,8 +1,8 @@
 """Trajectories → the rows that an sft sink trains: messages, weights, what is trained of each, how many tokens.
 
 Weight of an assistant message: the source's weight × the spec's rule (`where` true 1, else 0; `weight E`, null 0) × 0
-for copied context and, unless `including edited`, for a turn that a step altered. `only last` keeps the last message
-that would carry loss. A message whose text is all left out (`except reasoning`) weighs 0.
+for copied context and, unless `including edited`, for a turn that a step or the context of the row altered. `only last`
+keeps the last message that would carry loss. A message whose text is all left out (`except reasoning`) weighs 0.
 
 A row ends with its last trained message: what stands behind it carries no loss and is context for none, and targets
 refuse a row that ends otherwise.
@@ -85,12 +85,17 @@ def turn_weights(frames: Frames, loss: plan.Loss) -> pl.Series:
 
 
 def _shown(frames: Frames, target: plan.Sft) -> tuple[pl.DataFrame, list[float]]:
-    """The turns that rows are made of, with the weight of each."""
+    """The turns that rows are made of, with the weight of each. A turn whose calls the context leaves out is not what
+    the source said: it is an edited one."""
     turns = frames.turns.with_columns(weight=turn_weights(frames, target.loss))
     if target.context is not None:
-        turns = turns.with_columns(at=pl.int_range(pl.len()))
+        said = pl.col("calls").list.len()
+        turns = turns.with_columns(at=pl.int_range(pl.len()), said=said)
         last = pl.col("at").filter(pl.col("weight") > 0).last().over("run")
-        turns = in_context(turns.filter((pl.col("at") <= last) | last.is_null()), target.context).drop("at")
+        turns = in_context(turns.filter((pl.col("at") <= last) | last.is_null()), target.context)
+        if not target.loss.including_edited:
+            turns = turns.with_columns(weight=pl.when(said == pl.col("said")).then("weight").otherwise(0.0))
+        turns = turns.drop("at", "said")
     return turns.drop("weight"), turns["weight"].to_list()
 
 

@@ -6,9 +6,8 @@ All predicates see the turns as before the step; one pass over each part; a call
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
-import orjson
+import msgspec
 import polars as pl
 import xxhash
 
@@ -179,8 +178,7 @@ def _(operation: plan.ToolsFilter, state: State, place: Place) -> State:
         )
         edited += removed
         pieces.append(names)
-    after = state.with_column("toolset", pl.concat(pieces)) if pieces else state
-    after = replace(after, toolsets=toolsets)
+    after = state.with_tools(pl.concat(pieces), toolsets) if pieces else state
     place.count(state, after, edited=edited)
     return after
 
@@ -203,8 +201,8 @@ def _pruned(frames: Frames, kept: pl.DataFrame, toolsets: dict[str, str]) -> pl.
             continue
         wanted = tuple(positions.get(run, ()))
         if (name, wanted) not in made:
-            tools = orjson.loads(toolsets[name])
-            text = orjson.dumps([tools[i] for i in wanted]).decode()
+            tools = msgspec.json.decode(toolsets[name], type=list[msgspec.Raw])  # the source's text of each
+            text = f"[{','.join(bytes(tools[i]).decode() for i in wanted)}]"
             key = name if len(wanted) == len(tools) else xxhash.xxh3_128_hexdigest(text.encode())
             toolsets.setdefault(key, text)
             made[name, wanted] = key

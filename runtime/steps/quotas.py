@@ -67,8 +67,10 @@ def _amounts(operation: plan.Mix, state: State) -> list[int]:
     """What each row counts: 1, or the tokens that the sink trains of it."""
     if operation.target is None:
         return [1] * state.rows.height
+    from curatec.runtime import targets  # they build on sinks, which build on steps
+
     trained = Counter[str]()
-    for row in trainable(state, operation.target):
+    for row in trainable(state, operation.target, targets.target(operation.target.format).form):
         if isinstance(row, Trainable):
             trained[row.run["id"]] += row.n_trained
     return [trained[id_] for id_ in state.rows["id"]]

@@ -52,7 +52,8 @@ def until(turns: list[Row], end: int) -> list[Row]:
 
 def in_context(turns: list[Row], context: plan.Context) -> list[Row]:
     """The last results in full; others go with their call, or a text stands for them. The system prompt if asked."""
-    results = [i for i, turn in enumerate(turns) if turn["role"] == "tool"]
+    users = {c["result_turn"] for turn in turns for c in turn["calls"] if c["requestor"] == "user"}
+    results = [i for i, turn in enumerate(turns) if turn["role"] == "tool" and turn["turn"] not in users]
     old = set(results[: max(0, len(results) - context.results)])
     shown = []
     for i, turn in enumerate(turns):

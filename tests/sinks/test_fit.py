@@ -233,3 +233,40 @@ def test_reasoning_that_is_shown(made: Make, shown: str, expected: list[str]) ->
     assert [m["reasoning_content"] for m in row["messages"] if "reasoning_content" in m] == expected
     spans = [s for s in row["trained"] if s["part"] == "reasoning"]
     assert len(spans) == len(expected)
+
+
+def test_a_turn_that_lost_calls_to_the_context_is_context(made: Make) -> None:
+    """`both` made two calls: with one of them it is not what the run said."""
+    for loss, weights in (("loss on assistant", [0, 1]), ("loss on assistant including edited", [1, 1])):
+        got = made([TALK], f"emit sft {{ {loss} context {{ task, last 1 results }} }}", name=loss)
+        [row] = got.rows("sft")
+        assert contents(row) == ["do it", "both", "three", "done"]
+        assert [row["weights"][1], row["weights"][3]] == weights
+    [row] = made([TALK], 'emit sft { context { task, elide "…" } }').rows("sft")
+    assert [w for w, m in zip(row["weights"], row["messages"], strict=True) if m["role"] == "assistant"] == [1, 1, 1]
+
+
+def test_results_of_the_users_calls_are_none_of_the_last(made: Make) -> None:
+    """In tau2 the user has tools too; the agent never sees what they give."""
+    users = {"id": "u", "name": "look", "arguments": {}, "requestor": "user"}
+    talk = [
+        {"role": "user", "content": "do it"},
+        {"role": "assistant", "tool_calls": [{"id": "1", "name": "find", "arguments": {}, "requestor": "assistant"}]},
+        {"role": "tool", "id": "1", "content": "one", "requestor": "assistant"},
+        {"role": "assistant", "content": "look at it"},
+        {"role": "user", "content": None, "tool_calls": [users]},
+        {"role": "tool", "id": "u", "content": "red", "requestor": "user"},
+        {"role": "user", "content": "it is red"},
+        {"role": "assistant", "content": "done"},
+    ]
+    record = {
+        "tasks": [],
+        "simulations": [{"task_id": "1", "trial": 0, "messages": talk, "reward_info": {"reward": 1.0}}],
+    }
+    expected = ["do it", "find", "one", "look at it", "it is red", "done"]
+    for name, body in (
+        ("sink", "emit sft { context { task, last 1 results } }"),
+        ("decisions", 'd: decompose at content == "done" context { task, last 1 results } emit sft { }'),
+    ):
+        [row] = made([record], body, name=name, source="format tau2").rows("sft")
+        assert contents(row) == expected
