@@ -117,12 +117,11 @@ def test_names_are_not_unknown_while_an_import_is_missing(tmp_path: Path) -> Non
 
 
 def test_advice_about_imported_strategies_is_not_given(tmp_path: Path) -> None:
-    lib = (
-        RUNS + 'strategy other {\n  from runs\n  render "x"\n  limit 3 per task\n  emit sft { loss on assistant }\n}\n'
-    )
+    steps = '  from runs\n  good: judge fair: bool using grader "Is it?"\n  limit 3 per task\n'
+    lib = RUNS + f'model grader {{ name "m" }}\nstrategy other {{\n{steps}  emit sft {{ loss on assistant }}\n}}\n'
     write(tmp_path, main='import "lib.curate"\n' + STRATEGY, lib=lib)
     checked = check(load(str(tmp_path / "main.curate")))
-    assert [(d.code, d.severity) for d in checked.diagnostics] == [("C0501", "warning")]
+    assert {(d.code, d.severity) for d in checked.diagnostics} == {("C0501", "warning")}
     assert checked.ok
     assert checked.strategies == ("service",)
     assert checked.plan(None).strategy == "service"
