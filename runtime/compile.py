@@ -155,9 +155,11 @@ def _parquet(frame: pl.DataFrame, path: Path) -> None:
 
 
 def data_lints(executed: Executed, written: dict[str, Written], inputs: Sequence[Input]) -> list[Diagnostic]:
-    """Warnings that need the data: nulls in predicates, unknown models, rejects, empty sinks, missing schemas."""
+    """Warnings that need the data: nulls in predicates, joins without a match, unknown models, rejects, empty sinks,
+    what no reward can judge, missing schemas."""
     return [
         *_null_predicates(executed),
+        *_joins(executed),
         *_unknown_models(executed),
         *_rejects(inputs),
         *_empty(executed, written),
@@ -182,6 +184,20 @@ def _null_predicates(executed: Executed) -> Iterator[Diagnostic]:
                 f"`{count.label}` has no answer for {count.predicate_null} of {count.entered} runs ({share:.0f} %)",
                 "a null condition keeps nothing and drops nothing: say what is meant with `is null` or `coalesce`",
                 step=by_label.get((count.sink, count.label)),
+            )
+
+
+def _joins(executed: Executed) -> Iterator[Diagnostic]:
+    by_label = {(branch, step.label): step for branch, step in executed.plan.steps()}
+    for count in executed.ledger.counts:
+        if count.unmatched and count.unmatched == count.entered:
+            step = by_label.get((count.sink, count.label))
+            table = f"`{step.operation.table}`" if step and isinstance(step.operation, plan.Join) else "the table"
+            yield _warning(
+                "C0638",
+                f"not one of {count.entered} runs has a row in {table}",
+                "keys are equal where their texts are: `task` is `domain/task_id`, `task_id` the task's own id",
+                step=step,
             )
 
 

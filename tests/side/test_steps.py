@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from curatec.dsl.diagnostics import CuratecError
+from curatec.runtime.compile import data_lints
 from curatec.runtime.execute import Executed
 from curatec.runtime.side import read_side
 from tests.cli.conftest import Place, Ran, corpus, write_lines
@@ -51,6 +52,17 @@ def test_a_required_join_names_the_first_run_that_is_lost(bench: Bench) -> None:
     assert found.help[0].startswith("the first is ")
     assert found.help[0].endswith("which has the key `t/c`")
     assert joined(bench, "j: join v on task required", "abba").ledger.counts[0].unmatched == 0
+
+
+def test_a_join_that_matches_nothing_is_warned_of(bench: Bench) -> None:
+    def told(body: str, tasks: str) -> list[tuple[str, str]]:
+        done = joined(bench, body, tasks)
+        return [(lint.code, lint.message) for lint in data_lints(done, {}, []) if lint.code == "C0638"]
+
+    assert told("j: join v on task_id", "abca") == [("C0638", "not one of 4 runs has a row in `v`")]
+    assert told("j: join v on task", "ccc") == [("C0638", "not one of 3 runs has a row in `v`")]
+    assert told("j: join v on task", "cca") == []
+    assert told("gone: drop where true\n  j: join v on task_id", "ab") == []
 
 
 def test_a_null_key_matches_nothing(bench: Bench) -> None:
