@@ -80,7 +80,7 @@ def build(
         "redacted": redacted(executed),
         "branches": branches(whole),
         "sinks": {name: _sink(w) for name, w in written.items()},
-        "conservation": _conservation(executed, written),
+        "conservation": conservation(executed, written),
         "expectations": [
             {"label": o.expectation.label, "text": o.expectation.text, "held": o.held, "measured": o.measured}
             for o in expectations
@@ -217,7 +217,7 @@ def _sink(written: Written) -> dict[str, Any]:
     }
 
 
-def _conservation(executed: Executed, written: Mapping[str, Written]) -> dict[str, Any]:
+def conservation(executed: Executed, written: Mapping[str, Written]) -> dict[str, Any]:
     """Each sink from `from` to its rows: every trajectory is written, dropped, replaced or rejected."""
     start = executed.start.rows.height
     sums: dict[str, Any] = {}
