@@ -49,7 +49,7 @@ def making(draw: st.DrawFn) -> str:
     steps = [*before, *decomposes, *(after if draw(st.booleans()) else [])]
     cut = draw(st.integers(0, len(steps)))
     labelled = [f"m{i}: {made}" for i, made in enumerate(steps)]
-    fit = draw(st.sampled_from(["", "fit 6 tokens else window", "fit 6 tokens else cut oldest exchange"]))
+    fit = draw(st.sampled_from(["", "fit 20 tokens else window", "fit 20 tokens else cut oldest exchange"]))
     limit = draw(st.sampled_from(["", "some: limit 2 per task order by turn_count", "some: sample 70% seed 3"]))
     shared = "\n  ".join(["split by task { train 60% validation 40% } seed 5", *labelled[:cut]])
     body = "\n    ".join([*labelled[cut:], limit, "loss on assistant including edited", fit])
@@ -57,7 +57,7 @@ def making(draw: st.DrawFn) -> str:
     return f"curate 1\n{sources}strategy s {{\n  from first, second\n  {shared}\n  emit sft {{\n    {body}\n  }}\n}}\n"
 
 
-@quick()
+@quick(0.5)
 @given(corpora(), making(), st.sampled_from([1, 3, 100]))
 def test_made_rows(
     tmp_path_factory: pytest.TempPathFactory, sources: dict[str, Finished], text: str, per_part: int
@@ -74,15 +74,6 @@ def test_made_rows(
             raise
         return
     check(done, written, folder / "out", text)
-    import sys
-
-    print(
-        "FULL",
-        sum(sum(w.rows.values()) for w in written.values()),
-        sum(w.created for w in written.values()),
-        sum(c.created for c in done.ledger.counts),
-        file=sys.stderr,
-    )
 
 
 def check(done: Executed, written: dict[str, Written], out: Path, text: str) -> None:
