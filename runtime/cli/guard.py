@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import hashlib
 import os
 import signal
@@ -116,6 +117,10 @@ def _told(error: BaseException, as_json: bool) -> int:
         case _ if _full_disk(error):
             help_ = ("free some space and run it again",)
             show_diagnostics([Diagnostic("C0613", "the disk is full", help=help_)], as_json=as_json)
+            return WRONG
+        case OSError() if error.errno == errno.ENAMETOOLONG:
+            message = f"the name `{str(error.filename)[:60]}…` is too long for a file"
+            show_diagnostics([Diagnostic("C0603", message, help=("give a shorter one",))], as_json=as_json)
             return WRONG
         case _:
             return _internal(error, as_json)

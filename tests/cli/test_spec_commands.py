@@ -264,3 +264,12 @@ def test_a_panic_of_the_engine_under_ctrl_c_is_an_interruption() -> None:
 
     done = subprocess.run([sys.executable, "-c", PANIC], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("compile", "small.curate", "-o", "{}"), ("convert", "{}", "--to", "trl", "-o", "x.jsonl")]
+)
+def test_a_name_that_no_file_can_have(place: Place, arguments: tuple[str, ...]) -> None:
+    ran = place(*(argument.format("x" * 300) for argument in arguments), code=1)
+    assert "C0603" in ran.err
+    assert "is too long" in ran.err
