@@ -102,7 +102,8 @@ def _sink(output: Output, run: str, ledger: pl.DataFrame, sink: str) -> SinkFate
     if lost is None:
         return SinkFate(sink, "unknown", None, "the ledger says nothing of it", tuple(fates))
     rule = lost["reason"]
-    return SinkFate(sink, lost["action"], rule, REASONS.get(rule, rule), tuple(fates), notes=notes)
+    told = ": ".join(filter(None, (REASONS.get(rule, rule), lost["key"])))
+    return SinkFate(sink, lost["action"], rule, told, tuple(fates), notes=notes)
 
 
 def _note(row: dict[str, Any]) -> str:

@@ -148,7 +148,7 @@ def _about(row: Mapping[str, Any]) -> str:
     if row["action"] == "replaced":
         return f"replaced by {row['n']:,} {'row' if row['n'] == 1 else 'rows'}"
     if row["action"] == "rejected":
-        return f"not made: {row['reason']}" if row["n"] else str(row["reason"])
+        return f"not made: {row['reason']}" if row["n"] else str(row["key"] or row["reason"])
     if row["predicate_null"]:
         return "no answer (null)"
     return str(row["key"] or "")

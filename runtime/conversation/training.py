@@ -34,8 +34,8 @@ RUN_COLUMNS = ("id", "origin", "source", "license", "task", "toolset")
 
 @dataclass(frozen=True, slots=True)
 class Trainable:
-    """One row. `edited` says what was left out of its run: reason → how many messages. `window`: its number among the
-    rows that its run was cut into, null where it is the whole row."""
+    """One row. `edited` says what was left out of its run, or of what is trained: reason → how many messages.
+    `window`: its number among the rows that its run was cut into, null where it is the whole row."""
 
     run: dict[str, Any]
     messages: tuple[m.Message, ...]
@@ -56,6 +56,7 @@ class Lost:
     reason: str
     rejected: bool = False
     edited: dict[str, int] = field(default_factory=dict)
+    detail: str | None = None  # how long it is, or what the template said
 
 
 def trainable(state: State, target: plan.Sft, form: m.Form = "trl") -> Iterator[Trainable | Lost]:
@@ -115,8 +116,17 @@ class _Maker:
         runs = frames.runs.select(RUN_COLUMNS).to_dicts()
         grouped = m.by_run(m.turn_rows(turns), len(runs))
         drafts = [self._draft(run, own, weights) for run, own in zip(runs, grouped, strict=True)]
+        drafts = [_told(draft, n) for draft, n in zip(drafts, self._changed(frames), strict=True)]
         for draft in self._counted(drafts):
             yield from self._fitted(draft) if isinstance(draft, Trainable) else (draft,)
+
+    def _changed(self, frames: Frames) -> list[int]:
+        """How many assistant turns of each run carry no loss because a step altered them."""
+        if self._target.loss.including_edited:
+            return [0] * frames.runs.height
+        lost = (pl.col("role").cast(pl.String) == "assistant") & pl.col("edited") & (pl.col("loss_weight") > 0)
+        counts = dict(frames.turns.filter(lost).group_by("run").len().iter_rows())
+        return [counts.get(run, 0) for run in range(frames.runs.height)]
 
     def _draft(self, run: dict[str, Any], turns: list[dict[str, Any]], weights: Sequence[float]) -> Trainable | Lost:
         """The row of a run before anything is counted."""
@@ -172,7 +182,7 @@ class _Maker:
 
     def _rendered(self, draft: Trainable, found: Rendered | str) -> Trainable | Lost:
         if isinstance(found, str):
-            return Lost(draft.run, str(found), rejected=True, edited=draft.edited)
+            return Lost(draft.run, str(found), True, draft.edited, getattr(found, "detail", None))
         return replace(draft, n_tokens=found.n_tokens, n_trained=found.n_trained, rendered=found)
 
     # ---- length ----
@@ -198,23 +208,31 @@ class _Maker:
                 found = windows(row.messages, [bool(mark.weight) for mark in row.marks], fits)
                 yield from self._windows(row, [part(*window) for window in found])
             case _:
-                yield Lost(row.run, "over_length", edited=row.edited)
+                yield _too_long(row)
 
     def _cut(self, row: Trainable, kept: list[int] | None, part: Any) -> Trainable | Lost:
         if kept is None:
-            return Lost(row.run, "over_length", edited=row.edited)
+            return _too_long(row)
         edited = {**row.edited, "cut_to_fit": len(row.messages) - len(kept)}
         return next(self._counted([replace(part(kept), edited=edited)]))
 
     def _windows(self, row: Trainable, parts: list[Trainable]) -> Iterator[Trainable | Lost]:
         made = [part for part in self._counted(parts) if isinstance(part, Trainable)]
         if not made:
-            yield Lost(row.run, "over_length", edited=row.edited)
+            yield _too_long(row)
         trained_now = sum(bool(mark.weight) for part in made for mark in part.marks)
         too_long = sum(bool(mark.weight) for mark in row.marks) - trained_now
         edited = {**row.edited, **({"over_length": too_long} if too_long else {})}
         for number, part in enumerate(made):
             yield replace(part, window=number, edited=edited if number == 0 else {})
+
+
+def _told(draft: Trainable | Lost, changed: int) -> Trainable | Lost:
+    return replace(draft, edited={**draft.edited, "changed_by_steps": changed}) if changed else draft
+
+
+def _too_long(row: Trainable) -> Lost:
+    return Lost(row.run, "over_length", edited=row.edited, detail=f"{row.n_tokens} tokens")
 
 
 def _estimated(draft: Trainable) -> Trainable:

@@ -22,15 +22,22 @@ class Account:
     rejected: dict[str, list[str]] = field(default_factory=dict)
     edited: dict[tuple[str, str], int] = field(default_factory=dict)  # (id, reason) → messages that a row leaves out
     made: list[tuple[str, str, int]] = field(default_factory=list)  # rows that a run was cut into: (row, run, number)
+    details: dict[str, str] = field(default_factory=dict)  # id → more about why it was lost
     rows: Counter[str] = field(default_factory=Counter)
     tokens: int = 0
     trained_tokens: int = 0
 
-    def drop(self, id_: str, rule: str) -> None:
-        self.dropped.setdefault(rule, []).append(id_)
+    def drop(self, id_: str, rule: str, detail: str | None = None) -> None:
+        self._lose(self.dropped, id_, rule, detail)
 
-    def reject(self, id_: str, reason: str) -> None:
-        self.rejected.setdefault(reason, []).append(id_)
+    def reject(self, id_: str, reason: str, detail: str | None = None) -> None:
+        """`detail`: what else is known of it, such as the words of a template."""
+        self._lose(self.rejected, id_, reason, detail)
+
+    def _lose(self, lost: dict[str, list[str]], id_: str, reason: str, detail: str | None) -> None:
+        lost.setdefault(str(reason), []).append(id_)
+        if detail:
+            self.details[id_] = detail
 
     def edit(self, id_: str, reason: str, n: int) -> None:
         self.edited[id_, reason] = self.edited.get((id_, reason), 0) + n
@@ -48,10 +55,10 @@ class Account:
     def close(self, ledger: Ledger, sink: str) -> None:
         kept = _ids(self.kept)
         ledger.add(kept, "kept", example_id=kept, sink=sink)
-        for rule, ids in sorted(self.dropped.items()):
-            ledger.add(_ids(ids), "dropped", sink=sink, reason=rule)
-        for reason, ids in sorted(self.rejected.items()):
-            ledger.add(_ids(ids), "rejected", sink=sink, reason=reason)
+        for action, lost in (("dropped", self.dropped), ("rejected", self.rejected)):
+            for reason, ids in sorted(lost.items()):
+                details = pl.Series([self.details.get(id_) for id_ in ids], dtype=pl.String)
+                ledger.add(_ids(ids), action, sink=sink, reason=reason, key=details)
         for reason in sorted({reason for _, reason in self.edited}):
             left = {id_: n for (id_, own), n in self.edited.items() if own == reason}
             ledger.add(_ids(left), "edited", sink=sink, reason=reason, n=pl.Series(left.values(), dtype=pl.Int64))

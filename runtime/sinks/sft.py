@@ -113,7 +113,7 @@ def _take(sink: _Sink, row: Trainable | Lost) -> None:
     for reason, n in row.edited.items():
         account.edit(id_, reason, n)
     if isinstance(row, Lost):
-        (account.reject if row.rejected else account.drop)(id_, row.reason)
+        (account.reject if row.rejected else account.drop)(id_, row.reason, row.detail)
         return
     example = id_
     if row.window is not None:

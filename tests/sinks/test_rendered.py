@@ -144,3 +144,28 @@ def test_the_trainer_takes_tokens_and_labels_as_they_are(made: Made, quiet: None
         messages = [orjson.loads(text) if isinstance(text, str) else text for text in row["messages"]]
         text = names.apply_chat_template(messages, tools=row["tools"], tokenize=False)
         assert names(text, add_special_tokens=False)["input_ids"] == row["input_ids"]
+
+
+def test_the_ledger_says_how_long_a_row_is_and_what_a_template_said(made: Make, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    refuses = "{{ raise_exception('no ' + m.role) if m.content == 'bad' }}"
+    template = f"{{% for m in messages %}}{refuses}{{{{ m.content }}}}{{% endfor %}}"
+    (tmp_path / "a" / "t.jinja").write_text(template)
+    records = [run("x", user("bad"), says("ok"), success=True)]
+    got = made(records, 'render "builtin:tiny-qwen3" template "t.jinja" emit sft { }')
+    assert got.ledger("sft").filter(action="rejected").select("reason", "key").rows() == [
+        ("template_raises", "no user")
+    ]
+    rows = made(RECORDS, 'render "builtin:tiny-qwen3" emit sft { }', name="b").rows("sft")
+    got = made(RECORDS, 'render "builtin:tiny-qwen3" emit sft { fit 10 tokens else drop }', name="c")
+    told = dict(got.ledger("sft").filter(reason="over_length").select("traj_id", "key").iter_rows())
+    assert told == {row["example_id"]: f"{row['n_tokens']} tokens" for row in rows}
+
+
+def test_changed_turns_without_loss_are_counted(made: Make) -> None:
+    step = 'x: turns set content = "short" where role == "assistant" and calls is empty'
+    spec = f"{step} emit sft {{{{ loss on assistant {{}} }}}}"
+    told = made(RECORDS, spec.format("")).ledger("sft").filter(reason="changed_by_steps")
+    assert told["n"].to_list() == [1] * 6
+    told = made(RECORDS, spec.format("including edited"), name="b").ledger("sft").filter(reason="changed_by_steps")
+    assert told.is_empty()
