@@ -95,7 +95,9 @@ def check(program: Program, given: dict[str, str] | None = None, allowed: tuple[
         match declaration:
             case ast.Strategy(name=name):
                 found: list[Diagnostic] = []
-                checker = StrategyChecker(found.append, declared, params, module.parsed.source, sites)
+                checker = StrategyChecker(
+                    found.append, declared, params, module.parsed.source, sites, str(module.folder)
+                )
                 made = checker.check(declaration, evolved=name.name in evolved)
                 problems.extend(_of_strategy(found, module))
                 tagged = tagged or any(isinstance(node, ast.Tag) for node in declaration.walk())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from curatec.compiler import plan
 from curatec.compiler.check import multiply, quotas, side
@@ -54,6 +53,7 @@ class StepChecker:
     decomposed: bool = False
     context: bool = False  # that `decompose` says what it shows
     rendered: bool = False
+    folder: str = ""  # of the file: what a step's paths are relative to
     viewed: bool = False
     errors: int = 0
     families: Callable[[Scope], tuple[tuple[str, Core], ...]] | None = None
@@ -247,7 +247,7 @@ class StepChecker:
             return None
         self.rendered = True
         template = s.template.value if s.template is not None else None
-        return plan.Render(s.tokenizer.value, template, str(Path(self.source.name).parent))
+        return plan.Render(s.tokenizer.value, template, self.folder)
 
     def _view(self, s: ast.View) -> plan.Operation | None:
         if self.viewed:

@@ -35,6 +35,7 @@ class StrategyChecker:
     params: dict[str, Const]
     source: Source
     sites: Sites
+    folder: str  # of the file
     labels: dict[str, Span] = field(default_factory=dict)
     scopes: dict[str, Scope] = field(default_factory=dict)  # at the end of shared, stages and sinks
     misnamed: set[str] = field(default_factory=set)  # sinks that do not exist
@@ -148,7 +149,16 @@ class StrategyChecker:
     # ---- steps and branches ----
 
     def _steps(self, scope: Scope, place: str) -> StepChecker:
-        return StepChecker(self.report, scope, self.declared, self.source, place, self.labels, families=self._families)
+        return StepChecker(
+            self.report,
+            scope,
+            self.declared,
+            self.source,
+            place,
+            self.labels,
+            families=self._families,
+            folder=self.folder,
+        )
 
     def _families(self, scope: Scope) -> tuple[tuple[str, Core], ...]:
         """They may use what the strategy derived before."""
