@@ -204,7 +204,9 @@ def _json(path: Traversable, name: str) -> dict[str, Any]:
         value = json.loads(raw)
     except ValueError as error:
         raise _broken(name, path.name, error) from None
-    return value if isinstance(value, dict) else {}
+    if not isinstance(value, dict):
+        raise _broken(name, path.name, ValueError("it is not a JSON object"))
+    return value
 
 
 def _broken(name: str, file: str, error: Exception) -> CuratecError:

@@ -248,3 +248,20 @@ def test_a_run_has_its_split_wherever_it_went(bench: Bench, written: Callable[[s
     runs = pl.read_parquet(bench.folder / "out" / "runs.parquet")
     assert runs["split"].null_count() == 0
     assert set(runs["split"]) == {"train", "validation"}
+
+
+@pytest.mark.parametrize(
+    ("step", "warned"),
+    [
+        ('d: decompose at role == "user"', True),
+        ('d: decompose at role == "assistant"', False),
+        ('d: augment rebind(entities: ["zzz"])', True),
+        ('d: augment rebind(entities: ["user_id"])', False),
+        ("d: augment recover(max_gap: 1)", False),
+    ],
+)
+def test_a_step_that_makes_nothing_is_warned_of(bench: Bench, step: str, warned: bool) -> None:
+    from curatec.runtime.data_lints import data_lints
+
+    done = bench.run(step, [TALK], source=ERRORS)
+    assert [d.code for d in data_lints(done, {}, []) if d.code == "C0639"] == ["C0639"] * warned

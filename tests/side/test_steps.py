@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from curatec.dsl.diagnostics import CuratecError
-from curatec.runtime.compile import data_lints
+from curatec.runtime.data_lints import data_lints
 from curatec.runtime.execute import Executed
 from curatec.runtime.side import read_side
 from tests.cli.conftest import Place, Ran, corpus, write_lines
