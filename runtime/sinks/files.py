@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from curatec.runtime.sinks.columns import Col, arrow_schema, json_line, table
 
 ROW_GROUP = 512
-_GROUP_BYTES = 256 * 2**20  # as JSON lines: rows of many megabytes make shorter groups
+_GROUP_BYTES = 32 * 2**20  # as JSON lines: rows of many tokens make shorter groups
 _COMPRESSION = ("zstd", 3)
 
 
