@@ -11,14 +11,14 @@ from curatec.runtime.formats.model import Call, Run, Turn
 from curatec.runtime.formats.rows import finish
 from tests.semantics.corpora import TOOLS, Finished
 
-USERS = ("mia_li_3668", "MIA_LI_3668", "omar_rossi_1241", "[EMAIL_1]")
-ORDERS = ("#W12345", "W12345", "w12345", "#W99", "K9X", "8765", "A-7-Q", "ZFA04Y", "b2")
-ODD = ("customer", "", "--", "1e555", "a", "JFK", "{}", "mia_li_3668 #W12345", '{"order_id": "#W12345"}')
+USERS = ("una_ko_3668", "UNA_KO_3668", "otto_winkl_7719", "[EMAIL_1]")
+ORDERS = ("#W12345", "W12345", "w12345", "#W99", "K9X", "8765", "A-7-Q", "QXB07T", "b2")
+ODD = ("customer", "", "--", "1e555", "a", "JFK", "{}", "una_ko_3668 #W12345", '{"order_id": "#W12345"}')
 FRAMES = (
     "{}", "I am {}.", "is it {}?", "({})", "{}'s", "a,{},b", "number:{}", "订单{}已发",
     "{}@example.com", "pay_{}", "{}0", "x{}", "7-{}", "{}-7", "1,{}", "{}.", "{}.pdf", "9:{}", "é{}",
 )  # fmt: skip
-SAID = ("done", "ok", "Error: no", "order W12 costs 8.765", "8765 and 87651", "mia li")
+SAID = ("done", "ok", "Error: no", "order W12 costs 8.765", "8765 and 87651", "una ko")
 
 
 def values() -> st.SearchStrategy[str]:

@@ -40,16 +40,16 @@ def args(turns: list[Record], at: int) -> Any:
 
 # ---- by hand ----
 
-REPLY = '{"id":"mia_li_3668",\n "orders": {"#W2378156": {"total": 2378.156e0}},"mail":"mia@x.com","n":[87654321, 1.0]}'
+REPLY = '{"id":"una_ko_3668",\n "orders": {"#W6140927": {"total": 6140.927e0}},"mail":"una@x.com","n":[87654321, 1.0]}'
 RUN = record(
-    {"role": "system", "content": "The caller is mia_li_3668."},
-    user("I am Mia_Li_3668 (yes, mia_li_3668). It's about W2378156, number 87654321."),
-    {**call("get", {"user_id": "mia_li_3668"}), "reasoning_content": "ask for mia_li_3668's data"},
+    {"role": "system", "content": "The caller is una_ko_3668."},
+    user("I am Una_Ko_3668 (yes, una_ko_3668). It's about W6140927, number 87654321."),
+    {**call("get", {"user_id": "una_ko_3668"}), "reasoning_content": "ask for una_ko_3668's data"},
     result(REPLY),
-    call("cancel", {"user_id": "mia_li_3668", "what": [{"order_id": ["#W2378156", 87654321]}]}, id="2"),
-    result("cancelled '#W2378156'", id="2"),
-    gold={"actions": [{"order_id": "#W2378156"}], "note": "of mia_li_3668"},
-    about="mia_li_3668",
+    call("cancel", {"user_id": "una_ko_3668", "what": [{"order_id": ["#W6140927", 87654321]}]}, id="2"),
+    result("cancelled '#W6140927'", id="2"),
+    gold={"actions": [{"order_id": "#W6140927"}], "note": "of una_ko_3668"},
+    about="una_ko_3668",
 )
 
 
@@ -60,15 +60,15 @@ def test_every_place_says_the_new_value(bench: Bench) -> None:
     news = set()
     for id_, turns in copies(done).items():
         last = args(turns, 4)
-        mia, (order, number) = last["user_id"], last["what"][0]["order_id"]
-        assert re.fullmatch(r"[a-z]{3}_[a-z]{2}_\d{4}", mia)
+        una, (order, number) = last["user_id"], last["what"][0]["order_id"]
+        assert re.fullmatch(r"[a-z]{3}_[a-z]{2}_\d{4}", una)
         assert re.fullmatch(r"#[A-Z]\d{7}", order)
         assert isinstance(number, int)
         assert len(str(number)) == 8
-        news |= {mia, order, number}
+        news |= {una, order, number}
         # Nothing else changes, to the byte: the old ones stood alone everywhere.
-        swaps = {"mia_li_3668": mia, "W2378156": order[1:], "87654321": str(number)}
-        swaps["Mia_Li_3668"] = "_".join(part.capitalize() for part in mia.split("_"))
+        swaps = {"una_ko_3668": una, "W6140927": order[1:], "87654321": str(number)}
+        swaps["Una_Ko_3668"] = "_".join(part.capitalize() for part in una.split("_"))
 
         def swapped(text: str | None, swaps: dict[str, str] = swaps) -> str | None:
             for old, new in swaps.items():
@@ -88,7 +88,7 @@ def test_every_place_says_the_new_value(bench: Bench) -> None:
         assert wide[id_]["gold_json"] == swapped(before["gold_json"]) != before["gold_json"]
         assert wide[id_]["meta_json"] == swapped(before["meta_json"]) != before["meta_json"]
     assert len(news) == 6
-    assert not news & {"mia_li_3668", "#W2378156", 87654321}
+    assert not news & {"una_ko_3668", "#W6140927", 87654321}
 
 
 def bench_wide(bench: Bench, state: State) -> list[Record]:
@@ -98,12 +98,12 @@ def bench_wide(bench: Bench, state: State) -> list[Record]:
 
 def test_gold_that_the_run_saw_but_did_not_name_stays(bench: Bench) -> None:
     seen = record(
-        user("hi"), call("get", {"user_id": "mia_li_3668"}), result('["#W2378156"]'), gold={"order_id": "#W2378156"}
+        user("hi"), call("get", {"user_id": "una_ko_3668"}), result('["#W6140927"]'), gold={"order_id": "#W6140927"}
     )
     done = bench.run(STEP, [seen])
     assert done.ledger.counts[0].created == 2
     assert {r["gold_json"] for r in done.loaded.wide(done.shared, done.shared.rows).to_dicts()} == {
-        '{"order_id":"#W2378156"}'
+        '{"order_id":"#W6140927"}'
     }
 
 
@@ -114,9 +114,9 @@ def with_user(value: Any, *more: Record, reply: str = "ok", **facts: Any) -> Rec
 FAILURES = {
     "no_entity": [
         record(),
-        record(user("mia_li_3668"), call("get", {"user": "mia_li_3668"}), result("ok")),
+        record(user("una_ko_3668"), call("get", {"user": "una_ko_3668"}), result("ok")),
         with_user(None),
-        with_user({"id": "mia_li_3668"}),
+        with_user({"id": "una_ko_3668"}),
         with_user(" #- "),
         with_user("[EMAIL_1]"),
     ],
@@ -124,11 +124,11 @@ FAILURES = {
     "entity_is_word": [with_user("customer"), with_user("Mia")],
     "entity_is_number": [with_user("1e555"), record(user("x"), call("g", '{"user_id": 12e34}'), result("ok"))],
     "entity_in_invalid_arguments": [
-        with_user("mia_li_3668", call("get", '{"user_id": "mia_li_3668"', id="2"), result("no", id="2"))
+        with_user("una_ko_3668", call("get", '{"user_id": "una_ko_3668"', id="2"), result("no", id="2"))
     ],
-    "entity_in_tools": [with_user("mia_li_3668", tools=[tool("get", description="such as `mia_li_3668`")])],
+    "entity_in_tools": [with_user("una_ko_3668", tools=[tool("get", description="such as `una_ko_3668`")])],
     "entity_inside_word": [
-        with_user("mia_li_3668", reply="write to mia_li_3668@example.com"),
+        with_user("una_ko_3668", reply="write to una_ko_3668@example.com"),
         with_user("8765", reply="paid with payment_8765"),
         with_user("8765", reply="call 555-8765"),
         with_user("876", reply="costs 12,876"),
@@ -138,7 +138,7 @@ FAILURES = {
         with_user("W1234", meta={"note": "xW1234"}),
         with_user("W1234", call("get", {"order_id": "W1234 W99"}, id="2"), result("ok", id="2")),
     ],
-    "gold_disagrees": [with_user("mia_li_3668", gold={"actions": [{"kwargs": {"user_id": "tom_fox_1212"}}]})],
+    "gold_disagrees": [with_user("una_ko_3668", gold={"actions": [{"kwargs": {"user_id": "tom_fox_1212"}}]})],
     "no_new_value": [with_user("123", reply=" ".join(map(str, range(100, 1000))))],
 }
 
@@ -183,7 +183,7 @@ def test_draws_go_by_the_record_and_not_by_the_label(bench: Bench) -> None:
 
 
 def test_a_new_label_moves_no_row(bench: Bench) -> None:
-    records = [with_user(f"mia_li_{i}") for i in range(3000, 3040)]
+    records = [with_user(f"una_ko_{i}") for i in range(3000, 3040)]
     kept = []
     for label in ("a", "b"):
         step = f'{label}: augment rebind(entities: ["user_id"]) some: sample 50% seed 1'

@@ -26,10 +26,10 @@ def tool(name: str) -> Record:
 def a_run(i: int, **facts: object) -> Record:
     """One that every augmentation makes a copy of."""
     return record(
-        {"role": "user", "content": f"I am mia_li_{3600 + i}, mia{i}@example.com"},
-        call("get", {"user_id": f"mia_li_{3600 + i}"}),
+        {"role": "user", "content": f"I am una_ko_{3600 + i}, una{i}@example.com"},
+        call("get", {"user_id": f"una_ko_{3600 + i}"}),
         result("Error: no"),
-        call("get", {"user_id": f"mia_li_{3600 + i}", "all": True}, id="2"),
+        call("get", {"user_id": f"una_ko_{3600 + i}", "all": True}, id="2"),
         result("fine", id="2"),
         {"role": "assistant", "content": "done"},
         task_id=f"t{i}",
@@ -61,7 +61,7 @@ def test_validation_makes_no_copies(bench: Bench, step: str) -> None:
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
 def test_what_was_redacted_of_the_record_stays_so_in_its_copies(bench: Bench, step: str) -> None:
     pytest.importorskip("detect_secrets")
-    records = [a_run(i, meta={"mail": f"mia{i}@example.com"}, gold={"mail": f"mia{i}@example.com"}) for i in range(2)]
+    records = [a_run(i, meta={"mail": f"una{i}@example.com"}, gold={"mail": f"una{i}@example.com"}) for i in range(2)]
     done = bench.run(f"r: redact pii in all {step}", records, source=SOURCE)
     assert done.ledger.counts[1].created == 2
     wide = done.loaded.wide(done.shared, done.shared.rows)
@@ -71,14 +71,14 @@ def test_what_was_redacted_of_the_record_stays_so_in_its_copies(bench: Bench, st
 
 
 def test_a_rebound_copy_takes_its_gold_and_meta_to_every_sink(made: Make) -> None:
-    records = [a_run(i, gold={"user_id": f"mia_li_{3600 + i}"}, about=f"mia_li_{3600 + i}") for i in range(3)]
+    records = [a_run(i, gold={"user_id": f"una_ko_{3600 + i}"}, about=f"una_ko_{3600 + i}") for i in range(3)]
     body = f"{STEPS['rebind']} emit sft {{ loss on assistant }} emit memory {{ key task_text value final_answer }}"
     done = made(records, body, source=SOURCE.removeprefix('path "a.jsonl" '))
     for sink in ("sft", "memory"):
         done.conserved(sink)
         assert done.written[sink].rows == {"train": 6}
     for row in done.rows("sft"):
-        old = f"mia_li_{3600 + int(row['task'][-1])}"
+        old = f"una_ko_{3600 + int(row['task'][-1])}"
         assert (old in json.dumps(row["messages"])) == ("#" not in row["example_id"])
 
 

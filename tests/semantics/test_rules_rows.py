@@ -120,10 +120,10 @@ def test_rule_27_no_sink_takes_a_sealed_task(bench: Bench, written: Callable[[st
 TALK = record(
     {"role": "system", "content": "S"},
     USER,
-    call("f", {"user_id": "mia_li_3668"}, id="1"),
+    call("f", {"user_id": "una_ko_3668"}, id="1"),
     result("Error: nobody", id="1"),
-    call("f", {"user_id": "mia_li_3669"}, id="2"),
-    result("mia_li_3669 lives", id="2"),
+    call("f", {"user_id": "una_ko_3669"}, id="2"),
+    result("una_ko_3669 lives", id="2"),
     SAID,
     tools=[{"type": "function", "function": {"name": n, "parameters": {}}} for n in ("f", "g")],
 )
@@ -185,7 +185,7 @@ def test_rule_30_copies_inherit_the_split_and_are_never_validated(bench: Bench) 
 
 
 def test_rule_30_a_copy_that_would_contradict_itself_is_a_counted_failure(bench: Bench) -> None:
-    inside = {**TALK, "messages": [*TALK["messages"][:-1], {"role": "assistant", "content": "see xmia_li_3669y"}]}
+    inside = {**TALK, "messages": [*TALK["messages"][:-1], {"role": "assistant", "content": "see xuna_ko_3669y"}]}
     done = bench.run('twins: augment rebind(entities: ["user_id"], copies: 2)', [inside], source=ERRORS)
     [count] = done.ledger.counts
     assert (count.created, count.failed) == (0, 2)
