@@ -75,25 +75,29 @@ def write_jsonl(path: Path, records: Sequence[Record | str]) -> None:
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
+def conversed(folder: Path, records: Sequence[Record | str], body: str, *, files: int = 1, source: str = "") -> Made:
+    """The records in so many files below a new folder, through `strategy s { from runs body }`."""
+    for i in range(files):
+        write_jsonl(folder / f"runs-{i}.jsonl", records[i::files])
+    text = f'curate 1\nsource runs {{ path "runs-*.jsonl" {source} }}\nstrategy s {{ from runs {body} }}\n'
+    program = load_text(text, "spec.curate", folder)
+    checked = check(program, {})
+    assert checked.ok, checked.diagnostics
+    whole = optimise(checked.plan(None))
+    inputs = read_inputs(whole.corpora, folder, (), Cache(folder.parent / "cache"))
+    (folder / "scratch").mkdir()
+    executed = execute(whole, inputs, folder / "scratch", renderer=read_renderer(whole, folder, ()))
+    out = folder / "out"
+    out.mkdir()
+    return Made(out, executed, {branch.name: sinks.write(executed, branch, out) for branch in whole.sinks})
+
+
 @pytest.fixture
 def made(tmp_path: Path) -> Make:
-    """`made(records, body, name=…, files=…)`: the records in so many files, through `strategy s { from runs body }`."""
+    """`made(records, body, name=…, files=…)`: `conversed` in a folder of that name."""
 
     def run(records: Sequence[Record | str], body: str, *, name: str = "a", files: int = 1, source: str = "") -> Made:
-        folder = tmp_path / name
-        for i in range(files):
-            write_jsonl(folder / f"runs-{i}.jsonl", records[i::files])
-        text = f'curate 1\nsource runs {{ path "runs-*.jsonl" {source} }}\nstrategy s {{ from runs {body} }}\n'
-        program = load_text(text, "spec.curate", folder)
-        checked = check(program, {})
-        assert checked.ok, checked.diagnostics
-        whole = optimise(checked.plan(None))
-        inputs = read_inputs(whole.corpora, folder, (), Cache(tmp_path / "cache"))
-        (folder / "scratch").mkdir()
-        executed = execute(whole, inputs, folder / "scratch", renderer=read_renderer(whole, folder, ()))
-        out = folder / "out"
-        out.mkdir()
-        return Made(out, executed, {branch.name: sinks.write(executed, branch, out) for branch in whole.sinks})
+        return conversed(tmp_path / name, records, body, files=files, source=source)
 
     return run
 
