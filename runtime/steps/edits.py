@@ -50,7 +50,7 @@ def _without(gone: Callable[[Frames], pl.Series], state: State, place: Place, *,
     for part, frames in state.batches():
         turns = frames.turns.with_columns(gone=gone(frames))
         turns = pairs.without_halves(turns) if repair else _unharmed(turns, frames, place)
-        edited += _log_dropped(turns, frames, place) + _log_fewer_calls(turns, frames, place)
+        edited += _log_dropped(turns, frames, place) + log_fewer_calls(turns, frames, place)
         written = _written(written, part, turns.filter(~pl.col("gone")), place)
     after = state.edited(written)
     place.count(state, after, edited=edited)
@@ -95,7 +95,7 @@ def _log_dropped(turns: pl.DataFrame, frames: Frames, place: Place) -> int:
     return gone.height
 
 
-def _log_fewer_calls(turns: pl.DataFrame, frames: Frames, place: Place) -> int:
+def log_fewer_calls(turns: pl.DataFrame, frames: Frames, place: Place) -> int:
     """Turns that stay and lost a call with its result."""
     lost = frames.turns["calls"].list.len().cast(pl.Int64) - turns["calls"].list.len().cast(pl.Int64)
     fewer = turns.select("run", "turn", "gone", lost=lost).filter((pl.col("lost") > 0) & ~pl.col("gone"))

@@ -12,6 +12,7 @@ import polars as pl
 from curatec.compiler import plan
 from curatec.runtime.conversation.pairs import without_calls_of
 from curatec.runtime.state import State
+from curatec.runtime.steps.edits import log_fewer_calls
 from curatec.runtime.steps.step import Place, apply
 from curatec.runtime.tables import REQUESTOR, ROLE
 
@@ -28,7 +29,7 @@ def _(operation: plan.View, state: State, place: Place) -> State:
         gone = turns.filter("gone")
         ids = frames.runs["id"].gather(gone["run"])
         place.ledger.add(ids, "dropped", turn=gone["turn"], reason=place.step.because, n=1, **place.common())
-        edited += gone.height
+        edited += gone.height + log_fewer_calls(turns, frames, place)
         stay = turns.filter(~pl.col("gone")).drop("gone", "run")
         written = written.written(part, _swapped(stay) if operation.side == "user" else stay, place.file(part))
     after = state.edited(written)

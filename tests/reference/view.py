@@ -21,8 +21,11 @@ def _(operation: plan.View, rows: list[Row], where: Where, count: dict[str, int]
             if _gone(turn, calls, makers, other):
                 where.add(row, "dropped", turn=turn["turn"], n=1)
                 count["edited"] += 1
-            else:
-                kept.append({**turn, "calls": calls})
+                continue
+            kept.append({**turn, "calls": calls})
+            if len(calls) < len(turn["calls"]):
+                where.add(row, "edited", turn=turn["turn"], key="calls", n=len(turn["calls"]) - len(calls))
+                count["edited"] += 1
         if operation.side == "user":
             found.append({**row, "turns": [_swapped(turn) for turn in kept], "tools": None, "tools_json": None})
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import orjson
+import polars as pl
 import pytest
 
 from curatec.runtime.execute import written_rows
@@ -54,3 +55,17 @@ def test_a_run_whose_windows_are_all_refused_is_not_in_the_sink(made: Make) -> N
     assert {row["parents"][0] for row in got.rows("sft")} == {ids["good"]}
     assert len([id_ for id_ in got.reasons("sft") if id_.startswith(ids["bad"])]) > 1
     assert written_rows(got.executed, "sft").rows["id"].to_list() == [ids["good"]]
+
+
+def test_calls_that_a_view_takes_are_told(made: Make) -> None:
+    users = {"id": "u", "name": "look", "arguments": {}, "requestor": "user"}
+    talk = [
+        {"role": "user", "content": "I look", "tool_calls": [users]},
+        {"role": "tool", "id": "u", "content": "red", "requestor": "user"},
+        {"role": "assistant", "content": "done"},
+    ]
+    simulation = {"task_id": "1", "trial": 0, "messages": talk, "reward_info": {"reward": 1.0}}
+    got = made([{"tasks": [], "simulations": [simulation]}], "view agent emit sft { }", source="format tau2")
+    told = got.executed.ledger.table().filter(pl.col("sink").is_null())
+    assert told.select("turn", "action", "key", "n").rows() == [(0, "edited", "calls", 1), (1, "dropped", None, 1)]
+    assert got.executed.ledger.counts[0].edited == 2
