@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from curatec.runtime.data_lints import data_lints
 from curatec.runtime.conversation.messages import Message
+from curatec.runtime.data_lints import data_lints
 from curatec.runtime.sinks.rl import prompt_of
 
 from .conftest import TOOLS, Made, Make, calls, result, run, says, system, user
