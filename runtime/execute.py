@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from curatec.runtime import steps as registered
 from curatec.runtime.corpus import Loaded, load
 from curatec.runtime.inputs import Input
 from curatec.runtime.ledger import Ledger
+from curatec.runtime.side import held_out, side_of
 from curatec.runtime.state import State
 from curatec.runtime.steps.step import Place, run
 
@@ -48,6 +49,7 @@ class Executed:
     shared: State
     ends: dict[str, State]
     ledger: Ledger
+    held: dict[str, pl.Series] = field(default_factory=dict)  # sink → ids of runs of sealed tasks, before its steps
     splits: pl.DataFrame | None = None  # id and split of every row that the `split` of the strategy saw
 
 
@@ -98,13 +100,18 @@ def execute(
     ends: dict[str, State] = {}
     position = len(whole.shared)
     firsts: dict[str, int] = {}
+    held: dict[str, pl.Series] = {}
     for branch in (*whole.stages, *whole.sinks):
         base = ends[branch.base] if branch.base is not None else shared
         firsts[branch.name] = position
+        if branch.target is not None:  # no quota of a sink counts what it may not take (semantics 27)
+            sealed = held_out(base.rows, side_of(base))
+            held[branch.name] = base.rows["id"].filter(sealed)
+            base = base.keep(~sealed)
         end = run_all(base, branch.steps, position, branch.name, [])
         ends[branch.name] = clean(end, branch) if branch.target is not None else end
         position += len(branch.steps)
-    return Executed(whole, loaded, start, shared, ends, ledger, splits[0] if splits else None)
+    return Executed(whole, loaded, start, shared, ends, ledger, held, splits[0] if splits else None)
 
 
 def _limited(state: State, limit: int | None) -> State:

@@ -292,7 +292,7 @@ def test_funnel_of_made_rows_says_what_the_ledger_says(every: Made) -> None:
     for sink, base, title in (
         (None, None, "Shared steps"), ("taught", None, "taught"), ("sft", "taught", "sft"), ("rl", None, "rl"),
     ):  # fmt: skip
-        here, table = ends[base], page.table(title)
+        here, table = ends[base] - len(every.executed.held.get(sink or "", ())), page.table(title)
         for count in (c for c in every.executed.ledger.counts if c.sink == sink):
             own = ledger.filter(pl.col("sink").eq_missing(pl.lit(sink)) & (pl.col("label") == count.label))
             gone, made, replaced = (
@@ -353,6 +353,9 @@ def runs_at(every: Made, label: str) -> list[Json]:
     shared = every.executed.shared.rows
     if label in ("taught", "crowded"):
         shared = shared.filter(pl.col("split") != "validation")
+    if label == "each_decision":
+        held = next(every.executed.held[c.sink] for c in every.executed.ledger.counts if c.label == label and c.sink)
+        shared = shared.filter(~pl.col("id").is_in(held.implode()))
     ids = dict(shared.select("id", "record_id").iter_rows())
     found = [records[record] for record in ids.values()]
     if label == "crowded":  # and its copies

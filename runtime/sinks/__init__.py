@@ -17,7 +17,6 @@ import polars as pl
 
 from curatec.compiler import plan
 from curatec.runtime.execute import Executed
-from curatec.runtime.side import held_out, side_of
 from curatec.runtime.sinks.memory import write as write_memory
 from curatec.runtime.sinks.place import Place
 from curatec.runtime.sinks.preference import write as write_preference
@@ -41,14 +40,13 @@ def write(executed: Executed, branch: plan.Branch, out: Path) -> Written:
     """
     assert branch.target is not None, branch.name
     end = executed.ends[branch.name]
-    held = held_out(end.rows, side_of(end))
     folder = out / branch.name
     folder.mkdir(parents=True)
     # Beside the output, not in the system's temporary folder: it may need as much room as the output does.
     with tempfile.TemporaryDirectory(prefix=".sink-", dir=out) as scratch:
-        place = Place(executed, branch, end.keep(~held), folder, Path(scratch))
+        place = Place(executed, branch, end, folder, Path(scratch))
         written = _WRITERS[type(branch.target)](place, branch.target)
-    return _with_held_out(written, end.rows["id"].filter(held), executed)
+    return _with_held_out(written, executed.held[branch.name], executed)
 
 
 def _with_held_out(written: Written, ids: pl.Series, executed: Executed) -> Written:

@@ -56,7 +56,7 @@ def test_a_label_says_what_it_made_replaced_and_could_not_make(every: Place, lab
 
 def test_what_took_runs_out_is_counted_as_before(every: Place) -> None:
     assert "alike (shared): 21 runs" in every("why", "out", "--label", "alike").out
-    assert "held_out (memory): 1 run\n" in every("why", "out", "--label", "held_out", "--sink", "memory").out
+    assert "held_out (memory): 2 runs\n" in every("why", "out", "--label", "held_out", "--sink", "memory").out
 
 
 def test_a_step_that_a_sink_repeats_is_another(tmp_path: Path) -> None:

@@ -265,3 +265,17 @@ def test_a_step_that_makes_nothing_is_warned_of(bench: Bench, step: str, warned:
 
     done = bench.run(step, [TALK], source=ERRORS)
     assert [d.code for d in data_lints(done, {}, []) if d.code == "C0639"] == ["C0639"] * warned
+
+
+def test_rule_27_quotas_of_a_sink_count_no_sealed_task(bench: Bench, written: Callable[[str], dict[str, Any]]) -> None:
+    bench.write("a.jsonl", many(6, "t", success=True))
+    bench.write("b.jsonl", many(6, "u", success=True))
+    (bench.folder / "sealed.jsonl").write_text("".join(json.dumps({"task": f"t{i}"}) + "\n" for i in range(4)))
+    before = f'{TWO} test set held {{ path "sealed.jsonl" id task }}'
+    text = bench.spec("", before=before, sink="blend: mix { t 50% u 50% } loss on assistant").replace(
+        "from t\n", "from t, u\n"
+    )
+    sft = written(text)["sinks"]["sft"]
+    assert sft["dropped"] == {"held_out": 4}
+    rows = [json.loads(line) for line in (bench.folder / "out" / "sft" / "train.jsonl").read_text().splitlines()]
+    assert Counter(row["source"] for row in rows) == {"t": 2, "u": 2}
