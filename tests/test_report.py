@@ -583,7 +583,7 @@ RENDER = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from test_report import QUICKSTART, make
+from tests.test_report import QUICKSTART, make
 sys.stdout.buffer.write(make(QUICKSTART / "service.curate", Path(sys.argv[2])).page.encode())
 """
 
@@ -596,7 +596,7 @@ def test_other_processes_write_the_same_page(tmp_path: Path, shop: Made, seed: s
         "POLARS_MAX_THREADS": "1" if seed == "0" else "2",
         "TZ": "Asia/Tokyo",
     }
-    command = [sys.executable, "-c", RENDER, str(Path(__file__).parent), str(tmp_path / "work")]
+    command = [sys.executable, "-c", RENDER, str(Path(__file__).parents[1]), str(tmp_path / "work")]
     page = subprocess.run(command, check=True, capture_output=True, env=environment).stdout.decode()
     assert page == shop.page
     assert str(tmp_path) not in page

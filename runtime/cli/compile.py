@@ -107,18 +107,15 @@ def compiling(request: Request, *, shown: bool, dry_run: bool = False) -> Compil
     from contextlib import nullcontext
     from dataclasses import replace
 
-    from curatec.runtime.cli.guard import Interrupted
+    from curatec.runtime.cli.guard import interruptible
     from curatec.runtime.cli.progress import watching
     from curatec.runtime.compile import compile_spec
 
     place = tempfile.TemporaryDirectory(prefix="curatec-") if dry_run else nullcontext(None)
-    try:
-        with place as folder, watching(shown) as watch:
-            asked = request if folder is None else replace(request, out=Path(folder) / "out")
-            return compile_spec(asked, watch)
-    except KeyboardInterrupt:
-        kept = f"{request.out or 'the output'} is as it was"
-        raise Interrupted(f"interrupted; {'nothing is kept' if dry_run or request.trial else kept}") from None
+    kept = "nothing is kept" if dry_run or request.trial else f"{request.out or 'the output'} is as it was"
+    with interruptible(f"interrupted; {kept}"), place as folder, watching(shown) as watch:
+        asked = request if folder is None else replace(request, out=Path(folder) / "out")
+        return compile_spec(asked, watch)
 
 
 def as_data(compiled: Compiled, *, published: bool) -> dict[str, object]:

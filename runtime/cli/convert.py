@@ -97,10 +97,10 @@ def _there(file: Path, what: str, help: str) -> CuratecError:
 def _convert(
     paths: tuple[str, ...], name: str, out: Path, rejects: Path | None, format: str | None, *, shown: bool
 ) -> Converted:
-    from curatec.runtime.cli.guard import Interrupted
+    from curatec.runtime.cli.guard import interruptible
 
     stdout = str(out) == "-"
-    try:
+    with interruptible("interrupted" if stdout else f"interrupted; {out} is as it was"):
         from curatec.runtime.answers.inspect import read
         from curatec.runtime.cli.progress import watching
         from curatec.runtime.convert import convert
@@ -111,8 +111,6 @@ def _convert(
             corpus = read(paths, base, format=format, on_progress=lambda p: watch.reading("runs", p))
         _spare(corpus, base, None if stdout else out, rejects)
         return convert(corpus, target(name), out, sys.stdout.buffer if stdout else None)
-    except KeyboardInterrupt:
-        raise Interrupted("interrupted" if stdout else f"interrupted; {out} is as it was") from None
 
 
 def _data(found: Converted, out: Path) -> dict[str, object]:

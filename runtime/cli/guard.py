@@ -10,7 +10,8 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TextIO
 
 import click
@@ -129,6 +130,17 @@ def _told(error: BaseException, as_json: bool) -> int:
 def _in_engine(error: BaseException) -> bool:
     """Ctrl-C inside polars' own Python code: its engine panics, and the panic only quotes what was raised."""
     return type(error).__name__ == "PanicException" and "KeyboardInterrupt" in str(error)
+
+
+@contextmanager
+def interruptible(told: str) -> Iterator[None]:
+    """What is said of the output when Ctrl-C ends this, also inside the engine."""
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) or _in_engine(error):
+            raise Interrupted(told) from None
+        raise
 
 
 def exit_code(error: CuratecError) -> int:

@@ -38,7 +38,8 @@ def _spec(scope: str, families: str = "pii", more: str = _SFT) -> str:
 
 
 def _edits(made: Made) -> list[tuple[Any, ...]]:
-    rows = made.executed.ledger.table().filter(pl.col("action") == "edited").sort("traj_id", "turn", "key")
+    steps = (pl.col("action") == "edited") & pl.col("step").is_not_null()
+    rows = made.executed.ledger.table().filter(steps).sort("traj_id", "turn", "key")
     return rows.select("turn", "label", "reason", "key", "n").rows()
 
 
