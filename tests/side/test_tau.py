@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from curatec.runtime.inputs import read_inputs
 from curatec.runtime.side import read_side
 from tests.reference.side import words
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = Path(os.environ.get("CURATEC_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))
 TAU = DATA / "tau_bench"
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not TAU.exists(), reason="the collected runs are not there")]
 

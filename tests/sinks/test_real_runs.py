@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import orjson
@@ -17,7 +18,7 @@ from curatec.runtime.inputs import read_inputs
 
 from .conftest import Made, span_text
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = Path(os.environ.get("CURATEC_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not DATA.exists(), reason="the collected runs are not there")]
 
 SPEC = f"""curate 1
