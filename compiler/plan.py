@@ -253,6 +253,11 @@ class Plan:
         base = next(b for b in self.stages if b.name == branch.base)
         return (*self.lineage(base), branch)
 
+    def passed(self, branch: Branch) -> list[tuple[int, Step]]:
+        """The steps that the rows of a branch go through, each with its position among all steps."""
+        names = {None, *(own.name for own in self.lineage(branch))}
+        return [(position, step) for position, (name, step) in enumerate(self.steps()) if name in names]
+
     def steps(self) -> Iterator[tuple[str | None, Step]]:
         """All steps with the branch they belong to (None: shared)."""
         for step in self.shared:

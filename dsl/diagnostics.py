@@ -6,7 +6,6 @@ available yet, C06 data. Each has a page in `codes.md`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -132,7 +131,3 @@ def to_json(diagnostic: Diagnostic) -> dict[str, Any]:
         "help": list(diagnostic.help),
         "at": place,
     }
-
-
-def render_json(diagnostics: Iterable[Diagnostic]) -> str:
-    return json.dumps([to_json(d) for d in diagnostics], ensure_ascii=False)

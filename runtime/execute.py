@@ -84,9 +84,7 @@ def execute(
 
     def clean(state: State, branch: plan.Branch) -> State:
         """What later steps made or changed is held against each sealed set again."""
-        passed = list(enumerate(whole.shared))
-        for own in whole.lineage(branch):
-            passed += enumerate(own.steps, firsts[own.name])
+        passed = whole.passed(branch)
         for at, (position, step) in enumerate(passed):
             later = (s for _, s in passed[at + 1 :])
             if isinstance(step.operation, plan.Decontaminate) and any(map(edits_turns, later)):
@@ -99,11 +97,9 @@ def execute(
     shared = run_all(start, whole.shared, 0, None, after_shared)
     ends: dict[str, State] = {}
     position = len(whole.shared)
-    firsts: dict[str, int] = {}
     held: dict[str, pl.Series] = {}
     for branch in (*whole.stages, *whole.sinks):
         base = ends[branch.base] if branch.base is not None else shared
-        firsts[branch.name] = position
         if branch.target is not None:  # no quota of a sink counts what it may not take (semantics 27)
             sealed = held_out(base.rows, side_of(base))
             held[branch.name] = base.rows["id"].filter(sealed)

@@ -86,10 +86,8 @@ class StrategyChecker:
             )
         self.scopes["shared"] = steps.scope
         expectations = self._expectations(expects, sinks)
-        self._lint_outcome(strategy, shared, sinks, stages)
-        self._rollouts(shared, stages, sinks)
         self._view_of_user(strategy, shared)
-        return plan.Plan(
+        whole = plan.Plan(
             strategy.name.name,
             corpora,
             tuple(shared),
@@ -101,6 +99,9 @@ class StrategyChecker:
             asked_tables(self.declared.tables, (tuple(shared), tuple(stages), tuple(sinks), expectations)),
             tuple(self.declared.sealed[name] for name in sorted(self.declared.sealed)),
         )
+        self._rollouts(whole)
+        self._lint_outcome(strategy, whole)
+        return whole
 
     def verb(self, statement: ast.Statement) -> Span:
         return verb(statement, self.source)
@@ -291,24 +292,18 @@ class StrategyChecker:
         self.scopes[name] = steps.scope
         sinks.append(plan.Branch(name, base, tuple(made), target))
 
-    def _rollouts(self, shared: list[plan.Step], stages: list[plan.Branch], sinks: list[plan.Branch]) -> None:
+    def _rollouts(self, whole: plan.Plan) -> None:
         """What stands above an rl sink and would make its rows impossible to win."""
-        rl = next((sink for sink in sinks if sink.name == "rl"), None)
-        if rl is None:
+        rl = next((sink for sink in whole.sinks if isinstance(sink.target, plan.Rl)), None)
+        if rl is None or not isinstance(rl.target, plan.Rl):
             return
-        bases = {stage.name: stage for stage in stages}
-        above, base = list(shared), rl.base
-        while base is not None and base in bases:
-            above += bases[base].steps
-            base = bases[base].base
-        for step in above:
-            if isinstance(step.operation, plan.Rebind):
+        passed = [step for _, step in whole.passed(rl)]
+        for step in passed:
+            if isinstance(step.operation, plan.Rebind) and step not in rl.steps:
                 help_ = "a copy's task is not verified again; put it into `emit sft`"
                 self.error("C0409", "`augment rebind` stands above `emit rl`", self.verb(step.statement), help_)
-        reads = (
-            [name for name, _ in rl.target.reward if VERIFIERS[name].inputs] if isinstance(rl.target, plan.Rl) else []
-        )
-        for step in (*above, *rl.steps):
+        reads = [name for name, _ in rl.target.reward if VERIFIERS[name].inputs]
+        for step in passed:
             if isinstance(step.operation, plan.Redact) and reads:
                 message = f"`{reads[0]}` compares with values that are redacted"
                 help_ = "an environment knows the real ones: redact in `emit sft`, or reward with `call_format`"
@@ -345,18 +340,11 @@ class StrategyChecker:
                 )
         return tuple(made)
 
-    def _lint_outcome(
-        self, strategy: ast.Strategy, shared: list[plan.Step], sinks: list[plan.Branch], stages: list[plan.Branch]
-    ) -> None:
-        sft = next((s for s in sinks if s.name == "sft"), None)
+    def _lint_outcome(self, strategy: ast.Strategy, whole: plan.Plan) -> None:
+        sft = next((s for s in whole.sinks if s.name == "sft"), None)
         if sft is None:
             return
-        bases = {stage.name: stage for stage in stages}
-        steps = [*shared, *sft.steps]
-        base = sft.base
-        while base is not None:
-            steps += bases[base].steps
-            base = bases[base].base
+        steps = [step for _, step in whole.passed(sft)]
         asked = any(isinstance(s.operation, plan.Filter) and speaks_of_outcome(s.operation.where) for s in steps)
         loss = sft.target.loss if isinstance(sft.target, plan.Sft) else plan.Loss()
         asked = asked or any(c is not None and speaks_of_outcome(c) for c in (loss.where, loss.weight))

@@ -56,7 +56,7 @@ class Lost:
     reason: str
     rejected: bool = False
     edited: dict[str, int] = field(default_factory=dict)
-    detail: str | None = None  # how long it is, or what the template said
+    detail: str | None = None  # how long it is
 
 
 def trainable(state: State, target: plan.Sft, form: m.Form = "trl") -> Iterator[Trainable | Lost]:
@@ -182,7 +182,7 @@ class _Maker:
 
     def _rendered(self, draft: Trainable, found: Rendered | str) -> Trainable | Lost:
         if isinstance(found, str):
-            return Lost(draft.run, str(found), True, draft.edited, getattr(found, "detail", None))
+            return Lost(draft.run, found, rejected=True, edited=draft.edited)
         return replace(draft, n_tokens=found.n_tokens, n_trained=found.n_trained, rendered=found)
 
     # ---- length ----

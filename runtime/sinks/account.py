@@ -31,12 +31,12 @@ class Account:
         self._lose(self.dropped, id_, rule, detail)
 
     def reject(self, id_: str, reason: str, detail: str | None = None) -> None:
-        """`detail`: what else is known of it, such as the words of a template."""
+        """`detail`: what else is known of it; a refusal of a template brings its own."""
         self._lose(self.rejected, id_, reason, detail)
 
     def _lose(self, lost: dict[str, list[str]], id_: str, reason: str, detail: str | None) -> None:
         lost.setdefault(str(reason), []).append(id_)
-        if detail:
+        if detail := detail or getattr(reason, "detail", None):
             self.details[id_] = detail
 
     def edit(self, id_: str, reason: str, n: int) -> None:

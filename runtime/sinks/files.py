@@ -69,10 +69,6 @@ class Files:
     def names(self) -> tuple[str, ...]:
         return tuple(name for stem in sorted(self._splits) for name in self._splits[stem].names)
 
-    @property
-    def stems(self) -> tuple[str, ...]:
-        return tuple(sorted(self._splits))
-
     def __enter__(self) -> Files:
         return self
 

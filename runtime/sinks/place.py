@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -49,11 +49,9 @@ class Place:
         ids = rows["id"].to_list()
         return dict(zip(ids, rows["split"].to_list() if "split" in rows.columns else ["train"] * len(ids), strict=True))
 
-    def steps(self) -> Iterator[plan.Step]:
+    def steps(self) -> list[plan.Step]:
         """All steps that the rows went through."""
-        yield from self.executed.plan.shared
-        for branch in self.executed.plan.lineage(self.branch):
-            yield from branch.steps
+        return [step for _, step in self.executed.plan.passed(self.branch)]
 
     def named(self, files: Sequence[str]) -> tuple[str, ...]:
         """Files of the sink, relative to OUT."""

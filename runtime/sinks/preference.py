@@ -121,7 +121,7 @@ def _fingerprinted(sink: _Sink, sides: dict[str, pairs.Side]) -> Iterator[pairs.
             continue
         fault = m.fault_of(shown, may_end_on_call=True) or sink.tools(run["toolset"])[1] or _refused(sink, run, shown)
         if fault is not None:
-            sink.account.reject(id_, fault, getattr(fault, "detail", None))
+            sink.account.reject(id_, fault)
             continue
         sides[id_].take(shown, sink.format.form)
         yield sides[id_]
@@ -194,7 +194,7 @@ def _row(sink: _Sink, pair: pairs.Pair, chosen: dict[str, Any], rejected: dict[s
     said = targets.pair(sink.format, prompt, better, worse, tools, about)
     refused = n_prompt if isinstance(n_prompt, str) else said if isinstance(said, str) else None
     if refused is not None or isinstance(said, str):
-        sink.account.reject(id_, str(refused), getattr(refused, "detail", None))
+        sink.account.reject(id_, refused or "")
         return None
     n_trained = n_chosen + n_rejected - 2 * n_prompt
     sink.account.keep(id_, split, n_prompt + n_trained, n_trained)

@@ -121,7 +121,7 @@ def _records(sink: _Sink, frames: Frames) -> Iterator[dict[str, Any]]:
             continue
         n_tokens = sink.measure.prompt(prompt, schemas)
         if isinstance(n_tokens, str):
-            sink.account.reject(run["id"], n_tokens, getattr(n_tokens, "detail", None))
+            sink.account.reject(run["id"], n_tokens)
             continue
         known = {
             "reset": reset,

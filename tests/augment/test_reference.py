@@ -13,7 +13,7 @@ from curatec.runtime.execute import Executed
 from tests.augment.corpora import corpora
 from tests.reference import made, rebind, view
 from tests.semantics.corpora import Finished
-from tests.semantics.test_strategies import COUNT, by_reference, check_rows, engine, plan_of, published, told
+from tests.semantics.test_strategies import COUNT, by_reference, check_rows, engine, order_plays_no_part, plan_of, told
 from tests.semantics.tools import quick, turns_now
 
 pytestmark = pytest.mark.usefixtures("parts")
@@ -118,14 +118,4 @@ def whole(done: Executed) -> None:
 def test_parts_and_row_order_play_no_part(
     tmp_path_factory: pytest.TempPathFactory, sources: dict[str, Finished], text: str, random: Any
 ) -> None:
-    folder = tmp_path_factory.mktemp("parts")
-    plan = optimise(plan_of(text, folder))
-    mixed = {name: random.sample(runs, len(runs)) for name, runs in sources.items()}
-    (folder / "mixed").mkdir()
-    found = [engine(plan, sources, folder, per_part) for per_part in (100, 100, 1)]
-    found.append(engine(plan, mixed, folder / "mixed", 2))
-    if any(isinstance(done, str) for done in found):
-        assert len(set(map(str, found))) == 1, text
-        return
-    first, *others = [published(done) for done in found if not isinstance(done, str)]
-    assert all(other == first for other in others), text
+    order_plays_no_part(tmp_path_factory.mktemp("parts"), sources, text, random)

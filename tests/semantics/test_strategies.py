@@ -115,11 +115,15 @@ def test_execute_is_the_reference(
 def test_parts_and_row_order_play_no_part(
     tmp_path_factory: pytest.TempPathFactory, sources: dict[str, Finished], text: str, random: Any
 ) -> None:
-    folder = tmp_path_factory.mktemp("parts")
+    order_plays_no_part(tmp_path_factory.mktemp("parts"), sources, text, random)
+
+
+def order_plays_no_part(folder: Path, sources: dict[str, Finished], text: str, random: Any) -> None:
+    """One run after another, and other parts and orders, publish the same."""
     made = optimise(plan_of(text, folder))
     mixed = {name: random.sample(runs, len(runs)) for name, runs in sources.items()}
     (folder / "mixed").mkdir()
-    found = [engine(made, sources, folder, per_part) for per_part in (100, 1)]
+    found = [engine(made, sources, folder, per_part) for per_part in (100, 100, 1)]
     found.append(engine(made, mixed, folder / "mixed", 3))
     if any(isinstance(done, str) for done in found):
         assert len(set(map(str, found))) == 1, text
