@@ -77,7 +77,7 @@ def _refuse(out: Path, rejects: Path | None, as_json: bool, force: bool) -> None
         raise click.UsageError("`-o` and `--rejects` name the same file")
     for file in (out, rejects):
         if file is not None and file.is_file() and not force:
-            raise _there(file, "is there already", "`--force` replaces it")
+            raise _there(file, "is there already", "name another file; `--force` replaces what no runs are read from")
 
 
 def _spare(corpus: Corpus, base: Path, *written: Path | None) -> None:
