@@ -12,7 +12,8 @@ import xxhash
 
 from curatec.compiler import json_path, regex
 from curatec.compiler.core import Core
-from curatec.compiler.frames import Frames, meta_column, paths_of
+from curatec.compiler.engine import POLARS, Engine
+from curatec.compiler.frames import meta_column, paths_of
 from curatec.compiler.json_path import JsonPath
 from curatec.compiler.types import Level
 from curatec.runtime import ingest
@@ -70,7 +71,7 @@ def _shifted(frame: pl.DataFrame, offset: int) -> pl.DataFrame:
     return frame.with_columns(row=(pl.col("row") + offset).cast(pl.UInt32)) if offset else frame
 
 
-def load(inputs: Sequence[Input], cores: Sequence[Core], scratch: Path) -> Loaded:
+def load(inputs: Sequence[Input], cores: Sequence[Core], scratch: Path, engine: Engine = POLARS) -> Loaded:
     """Everything that `from` gives. `cores` are all expressions of the plan, for the paths below `meta` and `args`."""
     meta, args = paths_of(cores, "meta"), paths_of(cores, "args")
     toolsets: dict[str, str] = {}
@@ -79,7 +80,7 @@ def load(inputs: Sequence[Input], cores: Sequence[Core], scratch: Path) -> Loade
     pieces: list[tuple[Piece, ...]] = []
     for number, group in enumerate(_groups(inputs)):
         starts = list(accumulate((part.n_runs for _, part in group), initial=0))
-        settled = [_settled_part(given, part, meta, toolsets) for given, part in group]
+        settled = [_settled_part(given, part, meta, toolsets, engine) for given, part in group]
         rows = pl.concat([_shifted(own, at) for (own, _), at in zip(settled, starts, strict=False)], how="diagonal")
         turns = [_shifted(own, at) for (_, own), at in zip(settled, starts, strict=False)]
         frames.append(rows.with_columns(part=pl.lit(number, dtype=pl.UInt32)))
@@ -90,9 +91,9 @@ def load(inputs: Sequence[Input], cores: Sequence[Core], scratch: Path) -> Loade
         nothing = [_settled_rows(given, _NOTHING, (), meta, toolsets) for given in inputs]
         frames = [rows.with_columns(part=pl.lit(0, dtype=pl.UInt32)) for rows in nothing]
     rows = pl.concat(frames, how="diagonal")
-    rows = with_attempts(identified(rows, State(rows, turns_now, toolsets, args)))
+    rows = with_attempts(identified(rows, State(rows, turns_now, toolsets, args, engine=engine)), engine)
     rows = rows.with_columns(origin="id", home_part="part", home_row="row")
-    return Loaded(State(rows, turns_now, toolsets, args), tuple(pieces), tuple(inputs))
+    return Loaded(State(rows, turns_now, toolsets, args, engine=engine), tuple(pieces), tuple(inputs))
 
 
 def _groups(inputs: Sequence[Input]) -> list[list[tuple[Input, ingest.Part]]]:
@@ -110,15 +111,15 @@ def _groups(inputs: Sequence[Input]) -> list[list[tuple[Input, ingest.Part]]]:
 
 
 def _settled_part(
-    given: Input, part: ingest.Part, meta: tuple[JsonPath, ...], toolsets: dict[str, str]
+    given: Input, part: ingest.Part, meta: tuple[JsonPath, ...], toolsets: dict[str, str], engine: Engine
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Rows and turns of a parsed part, the settings of its source applied."""
     settings = [c for c in (given.corpus.error_when, given.corpus.success_when) if c is not None]
     args = paths_of(settings, "args")
     own_meta = (*meta, *(path for path in paths_of(settings, "meta") if path not in meta))
     rows = _settled_rows(given, pl.read_parquet(part.runs, columns=_NOTHING.columns), part.files, own_meta, toolsets)
-    turns = _settled_turns(given, pl.read_parquet(part.turns), rows, args)
-    return _judged(given, rows, turns, args, toolsets), turns
+    turns = _settled_turns(given, pl.read_parquet(part.turns), rows, args, engine)
+    return _judged(given, rows, turns, args, toolsets, engine), turns
 
 
 _NOTHING = pl.DataFrame(
@@ -170,10 +171,12 @@ def _toolset(tools: pl.Series, toolsets: dict[str, str]) -> pl.Series:
     return tools.replace_strict(names, default=None, return_dtype=pl.String)
 
 
-def _settled_turns(given: Input, turns: pl.DataFrame, rows: pl.DataFrame, args: tuple[JsonPath, ...]) -> pl.DataFrame:
+def _settled_turns(
+    given: Input, turns: pl.DataFrame, rows: pl.DataFrame, args: tuple[JsonPath, ...], engine: Engine
+) -> pl.DataFrame:
     """The turns of a part with `error when` and `system` applied."""
     if given.corpus.error_when is not None:
-        errs = Frames(rows, turns, paths=args).series(given.corpus.error_when, Level.TURN)
+        errs = engine.batch(rows, turns, paths=args).series(given.corpus.error_when, Level.TURN)
         told = (pl.col("role").cast(pl.String) == "tool") & errs.is_not_null()
         turns = turns.with_columns(is_error=pl.when(told).then(pl.lit(errs)).otherwise("is_error"))
     return turns if given.system is None else _with_system(turns, given.system)
@@ -202,13 +205,18 @@ def _with_system(turns: pl.DataFrame, text: str) -> pl.DataFrame:
 
 
 def _judged(
-    given: Input, rows: pl.DataFrame, turns: pl.DataFrame, args: tuple[JsonPath, ...], toolsets: dict[str, str]
+    given: Input,
+    rows: pl.DataFrame,
+    turns: pl.DataFrame,
+    args: tuple[JsonPath, ...],
+    toolsets: dict[str, str],
+    engine: Engine,
 ) -> pl.DataFrame:
     """`success when`, and the outcome that follows from it. A crash stays without a verdict."""
     condition = given.corpus.success_when
     if condition is None:
         return rows
-    verdict = Frames(rows, turns, toolsets=toolsets, paths=args).series(condition)
+    verdict = engine.batch(rows, turns, toolsets=toolsets, paths=args).series(condition)
     crashed = pl.col("outcome") == "crash"
     success = pl.when(~crashed).then(pl.lit(verdict))
     return rows.with_columns(

@@ -11,6 +11,7 @@ import polars as pl
 
 from curatec.compiler import plan
 from curatec.compiler.core import NODES, Core
+from curatec.compiler.engine import POLARS, Engine
 from curatec.compiler.frames import SideTables
 from curatec.runtime import steps as registered
 from curatec.runtime.corpus import Loaded, load
@@ -18,6 +19,7 @@ from curatec.runtime.inputs import Input
 from curatec.runtime.ledger import Ledger
 from curatec.runtime.side import held_out, side_of
 from curatec.runtime.state import State
+from curatec.runtime.steps.groups import in_order
 from curatec.runtime.steps.step import Place, run
 
 if TYPE_CHECKING:
@@ -62,10 +64,11 @@ def execute(
     renderer: Renderer | None = None,
     limit: int | None = None,
     progress: Callable[[str], None] | None = None,
+    engine: Engine = POLARS,
 ) -> Executed:
     """Run a plan over parsed inputs. `side` holds its tables and sealed sets, `renderer` is what its `render` names;
     `scratch` takes spilled turns; `limit` keeps the lowest ids (semantics 32)."""
-    loaded = load(inputs, list(expressions(whole)), scratch)
+    loaded = load(inputs, list(expressions(whole)), scratch, engine)
     start = replace(_limited(loaded.state, limit), side=side)
     ledger = Ledger()
     tell = progress or (lambda label: None)
@@ -171,6 +174,5 @@ def written_rows(executed: Executed, sink: str) -> State:
 
 def sorted_rows(state: State) -> pl.DataFrame:
     """Rows in the order in which a sink writes them: `sort by`, else by task; then by id (semantics 13)."""
-    keys = [*state.order, *(() if state.order else ("task",)), "id"]
-    descending = [*state.descending, *(() if state.order else (False,)), False]
-    return state.rows.sort(keys, descending=descending, nulls_last=True)
+    by, descending = (state.order, state.descending) if state.order else (("task",), (False,))
+    return state.rows[in_order(state.engine, state.rows["id"], [state.rows[name] for name in by], descending)]

@@ -11,7 +11,6 @@ import polars as pl
 from curatec.compiler import plan
 from curatec.compiler.core import Window
 from curatec.compiler.types import Type
-from curatec.compiler.windows import aggregate
 from curatec.dsl.diagnostics import Diagnostic
 from curatec.runtime.execute import Executed, written_rows
 from curatec.runtime.sinks.written import Written
@@ -118,7 +117,7 @@ def _measure(
         measure.keys,
         measure.argument.type if measure.argument is not None else Type.INT,
     )
-    result = aggregate(window, argument, keys, state.rows.height)
+    result = state.engine.aggregate(window, argument, keys, state.rows.height)
     if not keys:
         return {(): float(result[0])} if result[0] is not None else {}
     table = pl.DataFrame({f"k{i}": key for i, key in enumerate(keys)} | {"value": result}).unique(maintain_order=True)

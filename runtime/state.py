@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from curatec.compiler.core import Core, children, columns, has_window
+from curatec.compiler.engine import OVERFLOWS, POLARS, Engine
 from curatec.compiler.frames import DTYPES, Frames, SideTables, Tokens
 from curatec.compiler.json_path import JsonPath
 from curatec.compiler.passes import needs_turns
@@ -67,6 +68,7 @@ class State:
     renderer: Renderer | None = None  # whose tokens are counted, after `render`
     # id → wide columns of the record that a step wrote anew, such as `gold_json`; the others are as read.
     rewritten: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    engine: Engine = POLARS
 
     # ---- rows ----
 
@@ -96,7 +98,7 @@ class State:
             yield part, self.frames(rows, self.turns.load(part, rows["row"]))
 
     def frames(self, rows: pl.DataFrame, turns: pl.DataFrame | None = None) -> Frames:
-        return Frames(
+        return self.engine.batch(
             rows,
             turns,
             toolsets=self.toolsets,
@@ -123,7 +125,7 @@ class State:
         wanted = list(dict.fromkeys(wanted))
         try:
             pieces = [[frames.series(core) for core in wanted] for _, frames in self.batches()]
-        except pl.exceptions.InvalidOperationError:
+        except OVERFLOWS:
             if not ahead:
                 raise
             return self.measured(cores)  # what fails on these rows may fit on those that a later step sees

@@ -8,7 +8,7 @@ import polars as pl
 
 from curatec.compiler import plan, text
 from curatec.runtime.state import State
-from curatec.runtime.steps.groups import any_null, first_of_each, shown
+from curatec.runtime.steps.groups import any_null, first_of_each, leaders, shown
 from curatec.runtime.steps.step import Place, apply
 
 # ---- filters ----
@@ -35,7 +35,7 @@ def _(operation: plan.Sample, state: State, place: Place) -> State:
         chosen = draws < text.threshold(operation.share)
     else:
         assert operation.count is not None
-        chosen = first_of_each(measured.rows["id"], keys, [draws], [False], operation.count)
+        chosen = first_of_each(state.engine, measured.rows["id"], keys, [draws], [False], operation.count)
     kept = chosen | null_key
     place.drop(measured.rows.filter(~kept)["id"], reason=place.step.because or "not drawn")
     after = measured.keep(kept)
@@ -50,7 +50,8 @@ def _(operation: plan.Limit, state: State, place: Place) -> State:
     keys, order = values[: len(operation.per)], values[len(operation.per) :]
     null_key = any_null(keys, measured.rows.height)
     descending = [o.descending for o in operation.order]
-    kept = first_of_each(measured.rows["id"], keys, order, descending, operation.count) | null_key
+    first = first_of_each(state.engine, measured.rows["id"], keys, order, descending, operation.count)
+    kept = first | null_key
     place.drop(measured.rows.filter(~kept)["id"], key=shown(keys, ~kept), reason=place.step.because or "over the limit")
     after = measured.keep(kept)
     place.count(state, after, null_key=int(null_key.sum()))
@@ -63,13 +64,10 @@ def _(operation: plan.Dedup, state: State, place: Place) -> State:
     measured, values = state.values(cores, place.ahead)
     keys, order = values[: len(operation.on)], values[len(operation.on) :]
     null_key = any_null(keys, measured.rows.height)
-    key = text.hash_key(keys)
-    descending = [o.descending for o in operation.best]
-    best = first_of_each(measured.rows["id"], keys, order, descending, 1)
-    survivors = pl.DataFrame({"key": key, "survivor": measured.rows["id"]}).filter(best & ~null_key)
-    kept = best | null_key
-    gone = pl.DataFrame({"id": measured.rows["id"], "key": key}).filter(~kept)
-    gone = gone.join(survivors, on="key", how="left", maintain_order="left")
+    ids = measured.rows["id"]
+    best = leaders(state.engine, ids, keys, order, [o.descending for o in operation.best])
+    kept = (best == pl.int_range(len(ids), dtype=pl.UInt32, eager=True)) | null_key
+    gone = pl.DataFrame({"id": ids, "key": text.hash_key(keys), "survivor": ids.gather(best)}).filter(~kept)
     place.drop(gone["id"], key=gone["key"], survivor=gone["survivor"], reason=place.step.because or "duplicate")
     after = measured.keep(kept)
     place.count(state, after, null_key=int(null_key.sum()))

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from curatec.compiler.engine import Engine
+
 
 def any_null(keys: Sequence[pl.Series], height: int) -> pl.Series:
     """Where some key is null: such a row is in no group and is left alone (semantics 12)."""
@@ -24,16 +26,22 @@ def named(keys: Sequence[pl.Series]) -> dict[str, pl.Series]:
 
 
 def first_of_each(
-    ids: pl.Series, keys: Sequence[pl.Series], order: Sequence[pl.Series], descending: Sequence[bool], count: int
+    engine: Engine,
+    ids: pl.Series,
+    keys: Sequence[pl.Series],
+    order: Sequence[pl.Series],
+    descending: Sequence[bool],
+    count: int,
 ) -> pl.Series:
     """Whether a row is among the first `count` of its group: nulls last both ways, then by id (semantics 13)."""
-    ordered = pl.DataFrame({"id": ids, **named(keys), **{f"o{i}": o for i, o in enumerate(order)}})
-    ordered = ordered.with_columns(at=pl.int_range(pl.len())).sort(
-        [*(f"o{i}" for i in range(len(order))), "id"], descending=[*descending, False], nulls_last=True
-    )
-    place = pl.int_range(pl.len())
-    ranked = ordered.with_columns(place=place.over(list(named(keys))) if keys else place)
-    return ranked.sort("at").select(kept=pl.col("place") < count)["kept"]
+    return engine.places(keys, [*order, ids], [*descending, False]) < count
+
+
+def leaders(
+    engine: Engine, ids: pl.Series, keys: Sequence[pl.Series], order: Sequence[pl.Series], descending: Sequence[bool]
+) -> pl.Series:
+    """The position of the row that comes first in each row's group, in the same order."""
+    return engine.leaders(keys, [*order, ids], [*descending, False])
 
 
 def shown(keys: Sequence[pl.Series], where: pl.Series) -> pl.Series:
@@ -48,11 +56,6 @@ def shown(keys: Sequence[pl.Series], where: pl.Series) -> pl.Series:
     return frame.select(key=pl.concat_str(parts, separator=" · ", ignore_nulls=True))["key"]
 
 
-def in_order(ids: pl.Series, order: Sequence[pl.Series], descending: Sequence[bool]) -> list[int]:
+def in_order(engine: Engine, ids: pl.Series, order: Sequence[pl.Series], descending: Sequence[bool]) -> pl.Series:
     """Positions of rows by an order: nulls last both ways, then by id."""
-    ordered = pl.DataFrame(
-        {"id": ids, "at": pl.int_range(len(ids), eager=True), **{f"o{i}": o for i, o in enumerate(order)}}
-    )
-    keys = [*(f"o{i}" for i in range(len(order))), "id"]
-    found: list[int] = ordered.sort(keys, descending=[*descending, False], nulls_last=True)["at"].to_list()
-    return found
+    return engine.places([], [*order, ids], [*descending, False]).arg_sort()

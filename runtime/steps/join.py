@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from curatec.compiler import plan
+from curatec.compiler.engine import Engine
 from curatec.dsl.diagnostics import CuratecError
 from curatec.runtime.side import Table, side_of
 from curatec.runtime.state import State
@@ -15,7 +16,7 @@ from curatec.runtime.steps.step import Place, apply
 def _(operation: plan.Join, state: State, place: Place) -> State:
     measured, [on] = state.values([operation.on], place.ahead)
     table = side_of(state).tables[operation.table]
-    found = _looked_up(on, table, [name for name, _ in operation.columns])
+    found = _looked_up(state.engine, on, table, [name for name, _ in operation.columns])
     unmatched = ~found["matched"]
     if operation.required and unmatched.any():
         raise _lacking(operation, measured, on, unmatched, place)
@@ -26,14 +27,13 @@ def _(operation: plan.Join, state: State, place: Place) -> State:
     return after
 
 
-def _looked_up(on: pl.Series, table: Table, columns: list[str]) -> pl.DataFrame:
+def _looked_up(engine: Engine, on: pl.Series, table: Table, columns: list[str]) -> pl.DataFrame:
     """For each key, `matched` and the columns; a null key matches nothing."""
     named = [pl.col(name).alias(f"column:{name}") for name in columns]
-    rows = table.frame.select(pl.col(table.key).alias("key"), *named, matched=pl.lit(True))
+    rows = table.frame.select(pl.col(table.key).alias("key"), *named)
     if on.dtype != rows["key"].dtype:  # an int may be looked up among floats, and a whole float among ints
         on = on.set(on != on.floor(), None).cast(rows["key"].dtype, strict=False)
-    found = pl.DataFrame({"key": on}).join(rows, on="key", how="left", maintain_order="left", validate="m:1")
-    return found.with_columns(pl.col("matched").fill_null(False))
+    return engine.look_up(on, rows)
 
 
 def _lacking(operation: plan.Join, state: State, on: pl.Series, unmatched: pl.Series, place: Place) -> CuratecError:

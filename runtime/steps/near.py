@@ -9,7 +9,7 @@ from curatec.compiler.core import Core, has_window
 from curatec.compiler.passes import needs_turns
 from curatec.runtime.near import Sketches, components
 from curatec.runtime.state import State
-from curatec.runtime.steps.groups import any_null, first_of_each
+from curatec.runtime.steps.groups import any_null, leaders
 from curatec.runtime.steps.step import Place, apply
 
 
@@ -23,14 +23,15 @@ def _(operation: plan.DedupNear, state: State, place: Place) -> State:
     sketches = sketched(operation.on, operation.threshold, measured, place)
     groups = text.hash_key(over).set(null_key, None) if over else None
     component = components(len(ids), sketches.pairs(groups))
-    best = first_of_each(ids, [component], order, [o.descending for o in operation.best], 1)
-    rows = pl.DataFrame({"component": component, "best": best}).with_row_index("row")
-    gone = rows.filter(~best).join(rows.filter(best), on="component", how="left", maintain_order="left")
-    likeness = sketches.likeness(gone["row"], gone["row_right"])
+    leader = leaders(state.engine, ids, [component], order, [o.descending for o in operation.best])
+    rows = pl.DataFrame({"leader": leader}).with_row_index("row")
+    best = rows["row"] == leader
+    gone = rows.filter(~best)
+    likeness = sketches.likeness(gone["row"], gone["leader"])
     place.drop(
         ids.gather(gone["row"]),
         key=_shown(likeness, operation.threshold),
-        survivor=ids.gather(gone["row_right"]),
+        survivor=ids.gather(gone["leader"]),
         reason=place.step.because or "near duplicate",
     )
     after = measured.keep(best)

@@ -25,7 +25,7 @@ def _(operation: plan.LimitEach, state: State, place: Place) -> State:
     rows = measured.rows
     lists = each.to_list()
     kept, taken = [True] * rows.height, Counter[str]()
-    for i in in_order(rows["id"], order, [o.descending for o in operation.order]):
+    for i in in_order(state.engine, rows["id"], order, [o.descending for o in operation.order]):
         own = {element for element in lists[i] or () if element is not None}
         kept[i] = not own or any(taken[element] < operation.count for element in own)
         if own and kept[i]:
@@ -51,7 +51,7 @@ def _(operation: plan.Mix, state: State, place: Place) -> State:
         available[source] += amount
     room = _room(operation, available, place) if rows.height else {}
     kept = [False] * rows.height
-    for i in in_order(rows["id"], [text.draw("mix", 0, rows["digest"])], [False]):
+    for i in in_order(state.engine, rows["id"], [text.draw("mix", 0, rows["digest"])], [False]):
         if amounts[i] <= room.get(sources[i], -1):
             kept[i] = True
             room[sources[i]] -= amounts[i]

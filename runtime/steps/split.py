@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from curatec.compiler import plan, text
+from curatec.compiler.engine import Engine
 from curatec.runtime.near import components
 from curatec.runtime.state import State
 from curatec.runtime.steps.near import sketched
@@ -24,7 +25,7 @@ def _(operation: plan.Split, state: State, place: Place) -> State:
     if operation.near is not None and operation.near_threshold is not None:
         near = sketched(operation.near, operation.near_threshold, measured, place).pairs()
         key = _united(key, near)
-    parts = _parts(text.draw("split", operation.seed, key), operation.shares)
+    parts = _parts(state.engine, text.draw("split", operation.seed, key), operation.shares)
     after = measured.with_column("split", parts)
     place.count(state, after)
     for name, _ in operation.shares:
@@ -57,12 +58,9 @@ def _tasks_whole(rows: pl.DataFrame, key: pl.Series, place: Place) -> None:
         )
 
 
-def _parts(draws: pl.Series, shares: Sequence[tuple[str, float]]) -> pl.Series:
-    part = pl.lit(shares[-1][0])
-    bound = 1.0
+def _parts(engine: Engine, draws: pl.Series, shares: Sequence[tuple[str, float]]) -> pl.Series:
+    bound, bounds = 1.0, list[tuple[int, str]]()
     for (_, share), (name, _) in zip(reversed(shares[1:]), reversed(shares[:-1]), strict=True):
         bound -= share
-        part = pl.when(pl.lit(draws) < text.threshold(max(0.0, min(1.0, bound)))).then(pl.lit(name)).otherwise(part)
-    return pl.select(
-        split=part if len(shares) > 1 else pl.lit(draws).is_null().replace_strict({False: shares[0][0]}, default=None)
-    ).to_series()
+        bounds.insert(0, (text.threshold(max(0.0, min(1.0, bound))), name))
+    return engine.allot(draws, bounds, shares[-1][0])

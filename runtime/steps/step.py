@@ -11,6 +11,7 @@ import polars as pl
 
 from curatec.compiler import plan
 from curatec.compiler.core import Core
+from curatec.compiler.engine import OVERFLOWS, overflowed
 from curatec.dsl.diagnostics import CuratecError, Diagnostic
 from curatec.runtime.corpus import Loaded
 from curatec.runtime.ledger import Ledger, StepCount
@@ -91,8 +92,8 @@ def run(state: State, place: Place) -> State:
     """One step; numbers that do not fit become a diagnostic at the step."""
     try:
         return apply(place.step.operation, state, place)
-    except pl.exceptions.InvalidOperationError as error:
-        if "conversion" not in str(error):
+    except OVERFLOWS as error:
+        if not overflowed(error):
             raise
         raise place.fail(
             "C0608",
