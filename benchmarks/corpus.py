@@ -51,7 +51,7 @@ class Words:
         foreign = [word.replace("ß", "ss") for word in FOREIGN]
         self.sentences = [self._sentence(chance, words, foreign) for _ in range(12_000)]
         self.prompts = {
-            d: f"You serve {d} customers.\n\n" + "\n".join(chance.sample(self.sentences, 7)) for d in DOMAINS
+            d: f"You serve {d} customers.\n\n" + "\n".join(chance.sample(self.sentences, 4)) for d in DOMAINS
         }
         self.tools = {domain: self._tools(chance, domain) for domain in DOMAINS}
 
