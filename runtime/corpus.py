@@ -15,12 +15,14 @@ from curatec.compiler.core import Core
 from curatec.compiler.engine import POLARS, Engine
 from curatec.compiler.frames import meta_column, paths_of
 from curatec.compiler.json_path import JsonPath
+from curatec.compiler.passes.projection import needs_turns
 from curatec.compiler.types import Level
-from curatec.runtime import ingest
+from curatec.runtime import ingest, turns
 from curatec.runtime.facts import identified, with_attempts
 from curatec.runtime.inputs import Input
-from curatec.runtime.state import State, Turns
+from curatec.runtime.state import State
 from curatec.runtime.tables import RUNS, TURNS
+from curatec.runtime.turns import Parsed, shifted
 
 # Columns of RUNS that stay on disk until a sink writes them.
 WIDE = ("tools_json", "reward_parts", "error", "gold_json", "meta_json")
@@ -54,7 +56,7 @@ class Loaded:
         return _anew(read.drop("home_part", "home_row"), state.rewritten)
 
     def _read(self, part: int) -> pl.DataFrame:
-        read = [_shifted(pl.read_parquet(p.part.runs, columns=["row", *WIDE]), p.offset) for p in self.pieces[part]]
+        read = [shifted(pl.read_parquet(p.part.runs, columns=["row", *WIDE]), p.offset) for p in self.pieces[part]]
         return pl.concat(read).rename({"row": "home_row"}).with_columns(home_part=pl.lit(part, dtype=pl.UInt32))
 
 
@@ -67,38 +69,36 @@ def _anew(read: pl.DataFrame, rewritten: Mapping[str, Mapping[str, str]]) -> pl.
     )
 
 
-def _shifted(frame: pl.DataFrame, offset: int) -> pl.DataFrame:
-    return frame.with_columns(row=(pl.col("row") + offset).cast(pl.UInt32)) if offset else frame
-
-
 def load(inputs: Sequence[Input], cores: Sequence[Core], scratch: Path, engine: Engine = POLARS) -> Loaded:
     """Everything that `from` gives. `cores` are all expressions of the plan, for the paths below `meta` and `args`."""
     meta, args = paths_of(cores, "meta"), paths_of(cores, "args")
     toolsets: dict[str, str] = {}
     frames: list[pl.DataFrame] = []
-    turns_now = Turns()
-    pieces: list[tuple[Piece, ...]] = []
-    for number, group in enumerate(_groups(inputs)):
-        starts = list(accumulate((part.n_runs for _, part in group), initial=0))
-        settled = [_settled_part(given, part, meta, toolsets, engine) for given, part in group]
-        rows = pl.concat([_shifted(own, at) for (own, _), at in zip(settled, starts, strict=False)], how="diagonal")
-        turns = [_shifted(own, at) for (_, own), at in zip(settled, starts, strict=False)]
+    now = turns.Turns(kept=turns.KEPT)
+    groups = list(_groups(inputs))
+    for number, group in enumerate(groups):
+        rows, changed = _settled_group(group, meta, toolsets, engine)
         frames.append(rows.with_columns(part=pl.lit(number, dtype=pl.UInt32)))
-        together = pl.concat(turns, rechunk=True).with_columns(edited=pl.lit(False))
-        turns_now = turns_now.written(number, together, scratch / f"part-{number}.arrow")
-        pieces.append(tuple(Piece(part, at) for (_, part), at in zip(group, starts, strict=False)))
+        if changed is None:
+            now = now.opened(_parsed(group))
+        else:
+            now = now.written(number, changed, scratch / f"part-{number}.arrow")
     if not frames:  # files without a single record
         nothing = [_settled_rows(given, _NOTHING, (), meta, toolsets) for given in inputs]
         frames = [rows.with_columns(part=pl.lit(0, dtype=pl.UInt32)) for rows in nothing]
     rows = pl.concat(frames, how="diagonal")
-    rows = with_attempts(identified(rows, State(rows, turns_now, toolsets, args, engine=engine)), engine)
+    rows = with_attempts(identified(rows, State(rows, now, toolsets, args, engine=engine)), engine)
     rows = rows.with_columns(origin="id", home_part="part", home_row="row")
-    return Loaded(State(rows, turns_now, toolsets, args, engine=engine), tuple(pieces), tuple(inputs))
+    pieces = tuple(tuple(Piece(part, at) for (_, part), at in zip(g, _starts(g), strict=False)) for g in groups)
+    return Loaded(State(rows, now, toolsets, args, engine=engine), pieces, tuple(inputs))
 
 
-def _groups(inputs: Sequence[Input]) -> list[list[tuple[Input, ingest.Part]]]:
+_Group = list[tuple[Input, ingest.Part]]  # parsed parts that are one part of the state
+
+
+def _groups(inputs: Sequence[Input]) -> list[_Group]:
     """Neighbours that together have few turns."""
-    groups: list[list[tuple[Input, ingest.Part]]] = []
+    groups: list[_Group] = []
     held = 0
     for given in inputs:
         for part in given.parsed.parts:
@@ -110,16 +110,52 @@ def _groups(inputs: Sequence[Input]) -> list[list[tuple[Input, ingest.Part]]]:
     return groups
 
 
+def _starts(group: _Group) -> list[int]:
+    """What is added to the rows of each; one number more than there are parts."""
+    return list(accumulate((part.n_runs for _, part in group), initial=0))
+
+
+def _parsed(group: _Group) -> Parsed:
+    return Parsed(tuple((part.turns, at) for (_, part), at in zip(group, _starts(group), strict=False)))
+
+
+def _settled_group(
+    group: _Group, meta: tuple[JsonPath, ...], toolsets: dict[str, str], engine: Engine
+) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """Rows, and turns where a source has something to say of them; null where they are as they were read."""
+    changes = any(given.corpus.error_when is not None or given.system is not None for given, _ in group)
+    rows: list[pl.DataFrame] = []
+    changed: list[pl.DataFrame] = []
+    for (given, part), at in zip(group, _starts(group), strict=False):
+        own, turns_now = _settled_part(given, part, meta, toolsets, engine, whole=changes)
+        rows.append(shifted(own, at))
+        if turns_now is not None and changes:
+            changed.append(shifted(turns_now, at))
+    together = pl.concat(changed, rechunk=True).with_columns(edited=pl.lit(False)) if changes else None
+    return pl.concat(rows, how="diagonal"), together
+
+
 def _settled_part(
-    given: Input, part: ingest.Part, meta: tuple[JsonPath, ...], toolsets: dict[str, str], engine: Engine
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rows and turns of a parsed part, the settings of its source applied."""
+    given: Input,
+    part: ingest.Part,
+    meta: tuple[JsonPath, ...],
+    toolsets: dict[str, str],
+    engine: Engine,
+    *,
+    whole: bool,
+) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """Rows and turns of a parsed part, the settings of its source applied; turns only if they are asked for, `whole`,
+    or if `success when` reads them."""
     settings = [c for c in (given.corpus.error_when, given.corpus.success_when) if c is not None]
     args = paths_of(settings, "args")
     own_meta = (*meta, *(path for path in paths_of(settings, "meta") if path not in meta))
-    rows = _settled_rows(given, pl.read_parquet(part.runs, columns=_NOTHING.columns), part.files, own_meta, toolsets)
-    turns = _settled_turns(given, pl.read_parquet(part.turns), rows, args, engine)
-    return _judged(given, rows, turns, args, toolsets, engine), turns
+    columns = [name for name in _NOTHING.columns if name != "meta_json" or own_meta]
+    rows = _settled_rows(given, pl.read_parquet(part.runs, columns=columns), part.files, own_meta, toolsets)
+    verdict = given.corpus.success_when
+    if not whole and (verdict is None or not needs_turns(verdict)):
+        return _judged(given, rows, None, args, toolsets, engine), None
+    told = _settled_turns(given, pl.read_parquet(part.turns), rows, args, engine)
+    return _judged(given, rows, told, args, toolsets, engine), told
 
 
 _NOTHING = pl.DataFrame(
@@ -145,13 +181,21 @@ def _settled_rows(
         depth=pl.col("depth").cast(pl.Int64),
         trial=pl.col("trial").cast(pl.Int64),
     )
-    shown = zip(rows["tools_json"], rows["domain"], strict=True)
-    tools = [own or given.tools.get(domain) or given.tools.get(None) for own, domain in shown]
-    rows = rows.with_columns(toolset=_toolset(pl.Series(tools, dtype=pl.String), toolsets))
+    rows = rows.with_columns(toolset=_toolset(_tools(given, rows), toolsets))
     if meta:
         found = json_path.extract(rows["meta_json"], meta)
         rows = rows.with_columns(found[name].alias(meta_column(name)) for name in found.columns)
-    return rows.drop("tools_json", "meta_json", "file", "prompt_tokens", "completion_tokens")
+    return rows.drop("tools_json", "meta_json", "file", "prompt_tokens", "completion_tokens", strict=False)
+
+
+def _tools(given: Input, rows: pl.DataFrame) -> pl.Series:
+    """The tools of each run: its own, else those that the source names for its domain, else for all."""
+    own = rows["tools_json"].replace("", None)
+    if not given.tools:
+        return own
+    named = {domain: tools for domain, tools in given.tools.items() if domain is not None}
+    of_domain = rows["domain"].replace_strict(named, default=given.tools.get(None), return_dtype=pl.String)
+    return pl.select(pl.coalesce(pl.lit(own), pl.lit(of_domain))).to_series()
 
 
 def _from_path(paths: pl.Series, pattern: str | None) -> pl.Expr:
@@ -207,7 +251,7 @@ def _with_system(turns: pl.DataFrame, text: str) -> pl.DataFrame:
 def _judged(
     given: Input,
     rows: pl.DataFrame,
-    turns: pl.DataFrame,
+    turns: pl.DataFrame | None,
     args: tuple[JsonPath, ...],
     toolsets: dict[str, str],
     engine: Engine,

@@ -8,10 +8,9 @@ left, and are written again only by steps that edit them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import polars as pl
 
@@ -19,38 +18,16 @@ from curatec.compiler.core import Core, children, columns, has_window
 from curatec.compiler.engine import OVERFLOWS, POLARS, Engine
 from curatec.compiler.frames import DTYPES, Frames, SideTables, Tokens
 from curatec.compiler.json_path import JsonPath
-from curatec.compiler.passes import needs_turns
+from curatec.compiler.passes.projection import needs_turns, turn_columns_of
 from curatec.compiler.types import Level
+from curatec.runtime.parallel import mapped
+from curatec.runtime.turns import Turns
 
 if TYPE_CHECKING:
     from curatec.runtime.rendering import Renderer
 
-# Parts stay in memory up to this size together: most corpora fit, and every sink reads them.
-_KEPT = 64 * 2**20  # bytes
+T = TypeVar("T")
 _SHOWN = {"tokens", "trained_tokens"}  # what depends on the tools that a trajectory shows
-
-
-@dataclass(frozen=True)
-class Turns:
-    """The turns of each part, as they are now, in memory or in an Arrow file: the columns of TURNS, and `edited`
-    (whether a step changed the turn)."""
-
-    parts: tuple[Path | pl.DataFrame, ...] = ()
-
-    def written(self, part: int, turns: pl.DataFrame, file: Path) -> Turns:
-        """With new turns for a part, or for one more. `file` is where they go if they do not stay in memory."""
-        before, after = self.parts[:part], self.parts[part + 1 :]
-        held = sum(p.estimated_size() for p in (*before, *after) if isinstance(p, pl.DataFrame))
-        if held + turns.estimated_size() <= _KEPT:
-            return Turns((*before, turns, *after))
-        turns.write_ipc(file, compression="uncompressed")
-        return Turns((*before, file, *after))
-
-    def load(self, part: int, rows: pl.Series) -> pl.DataFrame:
-        """The turns of some trajectories of one part, sorted by (row, turn)."""
-        kept = self.parts[part]
-        turns = kept if isinstance(kept, pl.DataFrame) else pl.read_ipc(kept)
-        return turns.join(pl.DataFrame({"row": rows}), on="row", how="semi", maintain_order="left")
 
 
 @dataclass(frozen=True)
@@ -92,10 +69,20 @@ class State:
 
     # ---- values ----
 
-    def batches(self) -> Iterator[tuple[int, Frames]]:
-        """One `Frames` for each part that still has rows, in order of parts."""
+    def batches(self, columns: Collection[str] | None = None) -> Iterator[tuple[int, Frames]]:
+        """One `Frames` for each part that still has rows, in order of parts; of turns all columns, or those."""
         for part, rows in _by_part(self.rows):
-            yield part, self.frames(rows, self.turns.load(part, rows["row"]))
+            yield part, self.frames(rows, self.turns.load(part, rows["row"], columns))
+
+    def map_batches(self, work: Callable[[int, Frames], T], columns: Collection[str] | None = None) -> Iterator[T]:
+        """`work` of each part that still has rows, in order of parts, several at a time. It must be a pure function."""
+
+        def one(given: tuple[int, pl.DataFrame]) -> T:
+            part, rows = given
+            return work(part, self.frames(rows, self.turns.load(part, rows["row"], columns)))
+
+        # A template renders in Python, where threads only wait for each other.
+        return map(one, _by_part(self.rows)) if self.renderer is not None else mapped(one, _by_part(self.rows))
 
     def frames(self, rows: pl.DataFrame, turns: pl.DataFrame | None = None) -> Frames:
         return self.engine.batch(
@@ -124,7 +111,8 @@ class State:
         wanted += [m for core in ahead for m in measures(core) if m not in self.known and self._computable(m)]
         wanted = list(dict.fromkeys(wanted))
         try:
-            pieces = [[frames.series(core) for core in wanted] for _, frames in self.batches()]
+            read = turn_columns_of(wanted, rendered=self.renderer is not None)
+            pieces = list(self.map_batches(lambda _, frames: [frames.series(core) for core in wanted], read))
         except OVERFLOWS:
             if not ahead:
                 raise

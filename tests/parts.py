@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from curatec.runtime import corpus, state
+from curatec.runtime import corpus, turns
 from curatec.runtime.steps import created
 
 
@@ -16,6 +16,6 @@ def apart(kept: int = 0) -> Iterator[None]:
     """Every parsed part is a part of its own, and what decisions make as well; `kept` bytes of them stay in memory."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus, "_TOGETHER", 0)
-        patch.setattr(state, "_KEPT", kept)
+        patch.setattr(turns, "KEPT", kept)
         patch.setattr(created, "_PORTION", 1024)
         yield

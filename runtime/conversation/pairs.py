@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 
@@ -25,34 +23,32 @@ def without_halves(turns: pl.DataFrame) -> pl.DataFrame:
     results = pairs.filter(pl.col("call_gone")).select("run", turn="result_turn", pair=pl.lit(True)).unique()
     turns = turns.join(results, on=["run", "turn"], how="left", maintain_order="left")
     turns = turns.with_columns(gone=pl.col("gone") | pl.col("pair").fill_null(False)).drop("pair")
-    lost = {
-        (r["run"], r["turn"], r["result_turn"])
-        for r in pairs.filter(pl.col("result_gone") & ~pl.col("call_gone")).iter_rows(named=True)
-    }
-    if not lost:
-        return turns
-    return _without_calls(turns, lost)
+    lost = pairs.filter(pl.col("result_gone") & ~pl.col("call_gone")).select("run", "turn", "result_turn").unique()
+    return turns if lost.is_empty() else _without_calls(turns, lost)
 
 
-def _without_calls(turns: pl.DataFrame, lost: set[tuple[int, int, int]]) -> pl.DataFrame:
-    """Calls whose result went go as well; what is left is numbered anew."""
-    touched = {(run, turn) for run, turn, _ in lost}
-    calls: list[Any] = []
-    silent: list[bool] = []
-    renumber: dict[tuple[int, int], int] = {}
-    for row in turns.select("run", "turn", "calls", "content").iter_rows(named=True):
-        kept = row["calls"]
-        if (row["run"], row["turn"]) in touched:
-            kept = [c for c in kept if (row["run"], row["turn"], c["result_turn"]) not in lost]
-            renumber |= {(row["run"], c["result_turn"]): i for i, c in enumerate(kept) if c["result_turn"] is not None}
-        calls.append(kept)
-        silent.append(not kept and bool(row["calls"]) and not row["content"])
-    index = [renumber.get((run, turn), old) for run, turn, old in turns.select("run", "turn", "call_index").iter_rows()]
-    return turns.with_columns(
-        pl.Series("calls", calls, dtype=turns.schema["calls"]),
-        pl.Series("call_index", index, dtype=pl.Int32),
-        gone=pl.col("gone") | pl.Series(silent, dtype=pl.Boolean),
+def _without_calls(turns: pl.DataFrame, lost: pl.DataFrame) -> pl.DataFrame:
+    """Calls whose result went go as well; what is left is numbered anew. `lost`: (run, turn, result_turn) of each."""
+    touched = turns.select("run", "turn", "calls").join(lost, on=["run", "turn"], how="semi", maintain_order="left")
+    flat = touched.explode("calls", empty_as_null=False, keep_nulls=False)
+    flat = flat.with_columns(result_turn=pl.col("calls").struct.field("result_turn"))
+    left = flat.join(lost, on=["run", "turn", "result_turn"], how="anti", maintain_order="left")
+    left = left.with_columns(place=pl.int_range(pl.len(), dtype=pl.Int32).over("run", "turn"))
+    kept = left.group_by("run", "turn", maintain_order=True).agg(kept="calls")
+    none = pl.lit([], dtype=turns.schema["calls"])
+    kept = touched.select("run", "turn").join(kept, on=["run", "turn"], how="left")
+    kept = kept.with_columns(pl.col("kept").fill_null(none))
+    places = (
+        left.drop_nulls("result_turn").select("run", "place", turn="result_turn").unique(["run", "turn"], keep="last")
     )
+    turns = turns.join(kept, on=["run", "turn"], how="left", maintain_order="left")
+    turns = turns.join(places, on=["run", "turn"], how="left", maintain_order="left")
+    silent = (pl.col("kept").list.len() == 0) & (pl.col("content").fill_null("") == "")
+    return turns.with_columns(
+        calls=pl.coalesce("kept", "calls"),
+        call_index=pl.coalesce("place", "call_index"),
+        gone=pl.col("gone") | silent.fill_null(False),
+    ).drop("kept", "place")
 
 
 def _makers(turns: pl.DataFrame) -> pl.DataFrame:

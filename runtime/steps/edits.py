@@ -5,7 +5,8 @@ All predicates see the turns as before the step; one pass over each part; a call
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import msgspec
 import polars as pl
@@ -15,10 +16,55 @@ from curatec.compiler import plan
 from curatec.compiler.frames import Frames
 from curatec.compiler.types import Level
 from curatec.runtime.conversation import pairs
-from curatec.runtime.state import State, Turns
+from curatec.runtime.state import State
 from curatec.runtime.steps.step import Place, apply
 
 _ROLE = pl.col("role").cast(pl.String)
+
+
+# ---- one part after the other ----
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """Rows for the ledger: one for each turn, what happened to it, and columns beside."""
+
+    frames: Frames
+    turns: pl.DataFrame
+    action: str
+    columns: Mapping[str, object]
+
+    def add_to(self, place: Place) -> None:
+        place.ledger.add(
+            self.frames.runs["id"].gather(self.turns["run"]),
+            self.action,
+            **{"turn": self.turns["turn"], "reason": place.step.because, **self.columns, **place.common()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What an edit makes of the turns of one part; `n` turns of it were changed or removed."""
+
+    turns: pl.DataFrame
+    n: int
+    logged: tuple[Logged, ...]
+
+
+def edit(work: Callable[[Frames], Edited], state: State, place: Place) -> State:
+    """The state with the turns of each part edited, several parts at a time; `work` is a pure function."""
+    written, n = state.turns, 0
+    for part, done in state.map_batches(lambda part, frames: (part, work(frames))):
+        for logged in done.logged:
+            logged.add_to(place)
+        written = written.written(part, done.turns.drop("run", "gone", strict=False), place.file(part))
+        n += done.n
+    after = state.edited(written)
+    place.count(state, after, edited=n)
+    return after
+
+
+# ---- turns that go ----
 
 
 @apply.register
@@ -27,7 +73,7 @@ def _(operation: plan.TurnsFilter, state: State, place: Place) -> State:
         true = frames.mask(operation.where, Level.TURN)
         return ~true if operation.verb == "keep" else true
 
-    return _without(gone, state, place, repair=operation.repair)
+    return edit(lambda frames: _without(gone(frames), frames, place, repair=operation.repair), state, place)
 
 
 @apply.register
@@ -40,21 +86,16 @@ def _(operation: plan.TurnsCut, state: State, place: Place) -> State:
         beyond = pl.col("at") > chosen if operation.side == "after" else pl.col("at") < chosen
         return true.select(gone=beyond.fill_null(False) & (_ROLE != "system"))["gone"]
 
-    return _without(gone, state, place, repair=operation.repair)
+    return edit(lambda frames: _without(gone(frames), frames, place, repair=operation.repair), state, place)
 
 
-def _without(gone: Callable[[Frames], pl.Series], state: State, place: Place, *, repair: bool) -> State:
-    """The state without some turns of each part."""
-    written = state.turns
-    edited = 0
-    for part, frames in state.batches():
-        turns = frames.turns.with_columns(gone=gone(frames))
-        turns = pairs.without_halves(turns) if repair else _unharmed(turns, frames, place)
-        edited += _log_dropped(turns, frames, place) + log_fewer_calls(turns, frames, place)
-        written = _written(written, part, turns.filter(~pl.col("gone")), place)
-    after = state.edited(written)
-    place.count(state, after, edited=edited)
-    return after
+def _without(gone: pl.Series, frames: Frames, place: Place, *, repair: bool) -> Edited:
+    """A part without some of its turns."""
+    turns = frames.turns.with_columns(gone=gone)
+    turns = pairs.without_halves(turns) if repair else _unharmed(turns, frames, place)
+    dropped = Logged(frames, turns.filter("gone"), "dropped", {"n": 1})
+    fewer = fewer_calls(turns, frames)
+    return Edited(turns.filter(~pl.col("gone")), dropped.turns.height + fewer.turns.height, (dropped, fewer))
 
 
 def _unharmed(turns: pl.DataFrame, frames: Frames, place: Place) -> pl.DataFrame:
@@ -82,79 +123,44 @@ def _orphans(turns: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([lone_calls, lone_results])
 
 
-def _log_dropped(turns: pl.DataFrame, frames: Frames, place: Place) -> int:
-    gone = turns.filter("gone")
-    place.ledger.add(
-        frames.runs["id"].gather(gone["run"]),
-        "dropped",
-        turn=gone["turn"],
-        reason=place.step.because,
-        n=1,
-        **place.common(),
-    )
-    return gone.height
-
-
-def log_fewer_calls(turns: pl.DataFrame, frames: Frames, place: Place) -> int:
+def fewer_calls(turns: pl.DataFrame, frames: Frames) -> Logged:
     """Turns that stay and lost a call with its result."""
     lost = frames.turns["calls"].list.len().cast(pl.Int64) - turns["calls"].list.len().cast(pl.Int64)
     fewer = turns.select("run", "turn", "gone", lost=lost).filter((pl.col("lost") > 0) & ~pl.col("gone"))
-    place.ledger.add(
-        frames.runs["id"].gather(fewer["run"]),
-        "edited",
-        turn=fewer["turn"],
-        reason=place.step.because,
-        key="calls",
-        n=fewer["lost"],
-        **place.common(),
-    )
-    return fewer.height
+    return Logged(frames, fewer, "edited", {"key": "calls", "n": fewer["lost"]})
 
 
-def _written(written: Turns, part: int, turns: pl.DataFrame, place: Place) -> Turns:
-    return written.written(part, turns.drop("run", "gone", strict=False), place.file(part))
+# ---- turns that say something else ----
 
 
 @apply.register
 def _(operation: plan.TurnsSet, state: State, place: Place) -> State:
-    written = state.turns
-    edited = 0
-    for part, frames in state.batches():
-        value = frames.series(operation.value, Level.TURN)
-        old = frames.turns[operation.field]
-        chosen = (
-            pl.repeat(True, len(old), dtype=pl.Boolean, eager=True)
-            if operation.where is None
-            else frames.mask(operation.where, Level.TURN)
+    return edit(lambda frames: _with_value(operation, frames), state, place)
+
+
+def _with_value(operation: plan.TurnsSet, frames: Frames) -> Edited:
+    """A part with a field of some of its turns set."""
+    value = frames.series(operation.value, Level.TURN)
+    changed = value.ne_missing(frames.turns[operation.field])
+    if operation.where is not None:
+        changed &= frames.mask(operation.where, Level.TURN)
+    new = frames.turns.with_columns(
+        pl.when(changed).then(pl.lit(value)).otherwise(pl.col(operation.field)).alias(operation.field),
+        edited=pl.col("edited") | changed,
+    )
+    if operation.field == "content":
+        kind = pl.when(pl.lit(value).is_null()).then(pl.lit("null")).otherwise(pl.lit("text"))
+        new = new.with_columns(
+            content_kind=pl.when(changed)
+            .then(kind)
+            .otherwise(pl.col("content_kind").cast(pl.String))
+            .cast(frames.turns.schema["content_kind"])
         )
-        changed = chosen & value.ne_missing(old)
-        new = frames.turns.with_columns(
-            pl.when(changed).then(pl.lit(value)).otherwise(pl.col(operation.field)).alias(operation.field),
-            edited=pl.col("edited") | changed,
-        )
-        if operation.field == "content":
-            kind = pl.when(pl.lit(value).is_null()).then(pl.lit("null")).otherwise(pl.lit("text"))
-            new = new.with_columns(
-                content_kind=pl.when(changed)
-                .then(kind)
-                .otherwise(pl.col("content_kind").cast(pl.String))
-                .cast(frames.turns.schema["content_kind"])
-            )
-        turns = frames.turns.filter(changed)
-        place.ledger.add(
-            frames.runs["id"].gather(turns["run"]),
-            "edited",
-            turn=turns["turn"],
-            reason=place.step.because,
-            key=operation.field,
-            n=1,
-            **place.common(),
-        )
-        edited += turns.height
-        written = _written(written, part, new, place)
-    after = state.edited(written)
-    place.count(state, after, edited=edited)
-    return after
+    touched = frames.turns.select("run", "turn").filter(changed)
+    return Edited(new, touched.height, (Logged(frames, touched, "edited", {"key": operation.field, "n": 1}),))
+
+
+# ---- tools ----
 
 
 @apply.register

@@ -10,9 +10,10 @@ from __future__ import annotations
 import polars as pl
 
 from curatec.compiler import plan
+from curatec.compiler.frames import Frames
 from curatec.runtime.conversation.pairs import without_calls_of
 from curatec.runtime.state import State
-from curatec.runtime.steps.edits import log_fewer_calls
+from curatec.runtime.steps.edits import Edited, Logged, edit, fewer_calls
 from curatec.runtime.steps.step import Place, apply
 from curatec.runtime.tables import REQUESTOR, ROLE
 
@@ -22,21 +23,20 @@ _OTHER = {"assistant": "user", "user": "assistant"}
 
 @apply.register
 def _(operation: plan.View, state: State, place: Place) -> State:
-    other = "user" if operation.side == "agent" else "agent"
-    written, edited = state.turns, 0
-    for part, frames in state.batches():
-        turns = without_calls_of(frames.turns, other)
-        gone = turns.filter("gone")
-        ids = frames.runs["id"].gather(gone["run"])
-        place.ledger.add(ids, "dropped", turn=gone["turn"], reason=place.step.because, n=1, **place.common())
-        edited += gone.height + log_fewer_calls(turns, frames, place)
-        stay = turns.filter(~pl.col("gone")).drop("gone", "run")
-        written = written.written(part, _swapped(stay) if operation.side == "user" else stay, place.file(part))
-    after = state.edited(written)
+    after = edit(lambda frames: _side(operation, frames), state, place)
     if operation.side == "user":
         after = after.with_column("toolset", pl.Series([None] * after.rows.height, dtype=pl.String))
-    place.count(state, after, edited=edited)
     return after
+
+
+def _side(operation: plan.View, frames: Frames) -> Edited:
+    """A part as one side sees it."""
+    turns = without_calls_of(frames.turns, "user" if operation.side == "agent" else "agent")
+    dropped = Logged(frames, turns.filter("gone"), "dropped", {"n": 1})
+    fewer = fewer_calls(turns, frames)
+    stay = turns.filter(~pl.col("gone"))
+    stay = _swapped(stay) if operation.side == "user" else stay
+    return Edited(stay, dropped.turns.height + fewer.turns.height, (dropped, fewer))
 
 
 def _swapped(turns: pl.DataFrame) -> pl.DataFrame:
