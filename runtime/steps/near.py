@@ -6,7 +6,7 @@ import polars as pl
 
 from curatec.compiler import plan, text
 from curatec.compiler.core import Core, has_window
-from curatec.compiler.passes import needs_turns
+from curatec.compiler.passes.projection import needs_turns
 from curatec.runtime.near import Sketches, components
 from curatec.runtime.state import State
 from curatec.runtime.steps.groups import any_null, leaders
