@@ -31,8 +31,9 @@ MODELS = ("small-7b", "medium-32b", "large-235b")
 REWARDS = (0.0, 0.25, 0.5, 0.75, 1.0)
 REWARD_WEIGHTS = (0.40, 0.15, 0.15, 0.10, 0.20)
 ERRORS = ("not found", "is locked by another agent", "has no such field", "timed out after 30 s")
+# Each has one capital and comes back from it, so that a run told again in capitals says the same ("ß" does not).
 FOREIGN = (
-    *("réservé", "número", "zurück", "größe", "später", "pšenice", "заказ", "возврат", "квитанция", "адрес"),
+    *("réservé", "número", "zurück", "grösse", "später", "pšenice", "заказ", "возврат", "квитанция", "адрес"),
     *("注文", "返金", "確認", "配送", "订单", "退款", "客服", "예약", "환불", "✈️", "📦", "naïve", "señor", "crème"),
 )
 
@@ -47,19 +48,17 @@ class Words:
         chance = random.Random(f"words {seed}")
         syllables = [a + b for a in "bcdfglmnprstv" for b in ("a", "e", "i", "o", "u", "er", "an", "ing", "al", "est")]
         words = ["".join(chance.choices(syllables, k=chance.randint(1, 3))) for _ in range(3_000)]
-        # "ß" has no capital of its own: it would make a run that is told again in capitals another run.
-        foreign = [word.replace("ß", "ss") for word in FOREIGN]
-        self.sentences = [self._sentence(chance, words, foreign) for _ in range(12_000)]
+        self.sentences = [self._sentence(chance, words) for _ in range(12_000)]
         self.prompts = {
             d: f"You serve {d} customers.\n\n" + "\n".join(chance.sample(self.sentences, 4)) for d in DOMAINS
         }
         self.tools = {domain: self._tools(chance, domain) for domain in DOMAINS}
 
     @staticmethod
-    def _sentence(chance: random.Random, words: list[str], foreign: list[str]) -> str:
+    def _sentence(chance: random.Random, words: list[str]) -> str:
         said = chance.choices(words, k=chance.randint(6, 16))
         if chance.random() < 0.15:
-            said[chance.randrange(len(said))] = chance.choice(foreign)
+            said[chance.randrange(len(said))] = chance.choice(FOREIGN)
         return " ".join(said).capitalize() + chance.choice((".", ".", ".", "?", "!"))
 
     def _tools(self, chance: random.Random, domain: str) -> list[dict[str, Any]]:
