@@ -55,8 +55,8 @@ def rank(record: Record) -> tuple[float, str]:
 
 
 def to_the_last_answer(messages: list[Message]) -> list[Message]:
-    """Nothing is learnt from what follows it."""
-    return messages[: max(i for i, m in enumerate(messages) if m["role"] == "assistant") + 1]
+    """Nothing is learnt from what follows it; without any answer nothing is left."""
+    return messages[: max((i for i, m in enumerate(messages) if m["role"] == "assistant"), default=-1) + 1]
 
 
 def selected(lines: Iterable[bytes]) -> list[Record]:
@@ -76,15 +76,10 @@ def selected(lines: Iterable[bytes]) -> list[Record]:
     for record in best.values():
         tasks[f"{record['domain']}/{record['task_id']}"].append(record)
     return [
-        {
-            "id": record["id"],
-            "task": task,
-            "split": job.split(task),
-            "messages": to_the_last_answer(record["messages"]),
-            "tools": record["tools"],
-        }
+        {"id": r["id"], "task": task, "split": job.split(task), "messages": messages, "tools": r["tools"]}
         for task, records in sorted(tasks.items())
-        for record in sorted(records, key=rank)[: job.CAP]
+        for r in sorted(records, key=rank)[: job.CAP]
+        if (messages := to_the_last_answer(r["messages"]))
     ]
 
 

@@ -74,7 +74,7 @@ def keys(turns: pl.DataFrame) -> pl.DataFrame:
 
 
 def conversations(turns: pl.DataFrame) -> pl.DataFrame:
-    """run, messages, up to the last answer: nothing is learnt from what follows it."""
+    """run, messages up to the last answer, since nothing is learnt from what follows it; no run without an answer."""
     last = pl.col("at").filter(ROLE == "assistant").max().over("run")
     message = pl.struct("role", "content", "tool_calls", "tool_call_id")
     return turns.filter(pl.col("at") <= last).group_by("run", maintain_order=True).agg(messages=message)
@@ -94,13 +94,10 @@ def spilled(corpus: Path, folder: Path) -> pl.DataFrame:
     narrow = []
     for number, runs in enumerate(batches(corpus)):
         turns = refined(runs)
-        wide = conversations(turns).join(keys(turns), on="run", maintain_order="left")
         facts = runs.drop("messages").with_row_index("run")
-        wide = wide.join(facts, on="run", how="left", maintain_order="left").drop("run")
-        wide.select("id", "task", "messages", "tools").write_parquet(
-            folder / f"{number}.parquet", compression="uncompressed", statistics=False
-        )
-        narrow.append(wide.select("id", "task", "key", "reward", "started_at"))
+        wide = conversations(turns).join(facts, on="run").select("id", "task", "messages", "tools")
+        wide.write_parquet(folder / f"{number}.parquet", compression="uncompressed", statistics=False)
+        narrow.append(keys(turns).join(facts, on="run").select("id", "task", "key", "reward", "started_at"))
     return pl.concat(narrow)
 
 
