@@ -108,8 +108,7 @@ class State:
         wanted = [m for core in cores for m in measures(core) if m not in self.known]
         if not wanted:
             return self
-        wanted += [m for core in ahead for m in measures(core) if m not in self.known and self._computable(m)]
-        wanted = list(dict.fromkeys(wanted))
+        wanted = list(dict.fromkeys([*wanted, *self.foreseen(ahead)]))
         try:
             read = turn_columns_of(wanted, rendered=self.renderer is not None)
             pieces = list(self.map_batches(lambda _, frames: [frames.series(core) for core in wanted], read))
@@ -117,9 +116,17 @@ class State:
             if not ahead:
                 raise
             return self.measured(cores)  # what fails on these rows may fit on those that a later step sees
-        names = {core: f"measure:{len(self.known) + i}:{id(self)}" for i, core in enumerate(wanted)}
+        return self.with_measured(wanted, pieces)
+
+    def foreseen(self, ahead: Sequence[Core]) -> list[Core]:
+        """What of `ahead` can be measured now."""
+        return [m for core in ahead for m in measures(core) if m not in self.known and self._computable(m)]
+
+    def with_measured(self, cores: Sequence[Core], pieces: Sequence[Sequence[pl.Series]]) -> State:
+        """With a column for each expression; `pieces` are the values of each part, in the order of parts."""
+        names = {core: f"measure:{len(self.known) + i}:{id(self)}" for i, core in enumerate(cores)}
         if pieces:
-            columns = [pl.concat([piece[i] for piece in pieces]).alias(names[core]) for i, core in enumerate(wanted)]
+            columns = [pl.concat([piece[i] for piece in pieces]).alias(names[core]) for i, core in enumerate(cores)]
             rows = self.rows.with_columns(columns)
         else:
             rows = self.rows.with_columns(

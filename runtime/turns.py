@@ -16,6 +16,7 @@ from curatec.runtime.tables import TURNS
 
 # Parts stay in memory up to this size together: most corpora fit, and every sink reads them.
 KEPT = 64 * 2**20  # bytes
+_UNPACKED = 4  # times the size on disk: what turns take in memory, about
 _PLACE = ("row", "turn")  # columns that are always there
 COLUMNS = (*TURNS, "edited")
 
@@ -61,9 +62,8 @@ class Turns:
     def opened(self, parsed: Parsed) -> Turns:
         """With one more part as it was read; it is not written again, and unpacked only once if it is small."""
         held = sum(p.estimated_size() for p in self.parts if isinstance(p, pl.DataFrame))
-        turns = parsed.load(COLUMNS) if held + parsed.size <= self.kept else None
-        small = turns is not None and held + turns.estimated_size() <= self.kept
-        return Turns((*self.parts, turns if turns is not None and small else parsed), self.kept)
+        small = held + _UNPACKED * parsed.size <= self.kept and not any(isinstance(p, Parsed) for p in self.parts)
+        return Turns((*self.parts, parsed.load(COLUMNS) if small else parsed), self.kept)
 
     def load(self, part: int, rows: pl.Series, columns: Collection[str] | None = None) -> pl.DataFrame:
         """The turns of some trajectories of one part, sorted by (row, turn); all columns, or those and the place."""

@@ -5,19 +5,22 @@ All predicates see the turns as before the step; one pass over each part; a call
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import singledispatch
 
 import msgspec
 import polars as pl
 import xxhash
 
 from curatec.compiler import plan
+from curatec.compiler.core import Core
+from curatec.compiler.engine import OVERFLOWS, overflowed
 from curatec.compiler.frames import Frames
 from curatec.compiler.types import Level
 from curatec.runtime.conversation import pairs
 from curatec.runtime.state import State
-from curatec.runtime.steps.step import Place, apply
+from curatec.runtime.steps.step import Place, apply, told
 
 _ROLE = pl.col("role").cast(pl.String)
 
@@ -51,33 +54,93 @@ class Edited:
     logged: tuple[Logged, ...]
 
 
-def edit(work: Callable[[Frames], Edited], state: State, place: Place) -> State:
-    """The state with the turns of each part edited, several parts at a time; `work` is a pure function."""
-    written, n = state.turns, 0
-    for part, done in state.map_batches(lambda part, frames: (part, work(frames))):
-        for logged in done.logged:
-            logged.add_to(place)
-        written = written.written(part, done.turns.drop("run", "gone", strict=False), place.file(part))
-        n += done.n
+Edit = Callable[[Frames], Edited]
+
+
+@singledispatch
+def edit_of(operation: object, place: Place) -> Edit:
+    """What a step makes of one part: a pure function, so that parts can be edited at the same time."""
+    raise AssertionError(operation)
+
+
+def run_edits(state: State, places: Sequence[Place]) -> State:
+    """Steps that edit turns, one right behind the other: each part is read once, edited by all of them and written
+    once. What the steps behind them will ask of the turns is measured before a part is let go."""
+    edits = [edit_of(place.step.operation, place) for place in places]
+    fresh = state.edited(state.turns)
+    wanted = list(dict.fromkeys(fresh.foreseen(places[-1].ahead)))
+
+    def work(part: int, frames: Frames) -> _Part:
+        done: list[Edited] = []
+        for place, edit in zip(places, edits, strict=True):
+            done.append(_edited(place, edit, frames))
+            frames = fresh.frames(frames.runs, done[-1].turns)
+        return _Part(part, done, _measured(frames, wanted))
+
+    written = state.turns
+    parts: list[_Part] = []
+    for made in state.map_batches(work):
+        for place, edited in zip(places, made.done, strict=True):
+            for logged in edited.logged:
+                logged.add_to(place)
+        written = written.written(made.part, made.done[-1].turns, places[-1].file(made.part))
+        parts.append(made.narrow())
     after = state.edited(written)
-    place.count(state, after, edited=n)
-    return after
+    for i, place in enumerate(places):
+        place.count(state, after, edited=sum(made.n[i] for made in parts))
+    pieces = [made.values for made in parts if made.values is not None]
+    return after.with_measured(wanted, pieces) if wanted and len(pieces) == len(parts) else after
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What all edits made of one part, and the values that were measured of it; null where one did not fit."""
+
+    part: int
+    done: list[Edited]
+    values: list[pl.Series] | None
+    n: tuple[int, ...] = ()
+
+    def narrow(self) -> _Part:
+        """Without the turns."""
+        return _Part(self.part, [], self.values, tuple(edited.n for edited in self.done))
+
+
+def _edited(place: Place, edit: Edit, frames: Frames) -> Edited:
+    made = told(place, lambda: edit(frames))
+    return replace(made, turns=made.turns.drop("run", "gone", strict=False))
+
+
+def _measured(frames: Frames, cores: Sequence[Core]) -> list[pl.Series] | None:
+    try:
+        return [frames.series(core) for core in cores]
+    except OVERFLOWS as error:
+        if not overflowed(error):
+            raise
+        return None  # what fails on these rows may fit on those that a later step sees
+
+
+@apply.register(plan.TurnsFilter)
+@apply.register(plan.TurnsCut)
+@apply.register(plan.TurnsSet)
+def _(operation: object, state: State, place: Place) -> State:
+    return run_edits(state, (place,))
 
 
 # ---- turns that go ----
 
 
-@apply.register
-def _(operation: plan.TurnsFilter, state: State, place: Place) -> State:
+@edit_of.register
+def _(operation: plan.TurnsFilter, place: Place) -> Edit:
     def gone(frames: Frames) -> pl.Series:
         true = frames.mask(operation.where, Level.TURN)
         return ~true if operation.verb == "keep" else true
 
-    return edit(lambda frames: _without(gone(frames), frames, place, repair=operation.repair), state, place)
+    return lambda frames: _without(gone(frames), frames, place, repair=operation.repair)
 
 
-@apply.register
-def _(operation: plan.TurnsCut, state: State, place: Place) -> State:
+@edit_of.register
+def _(operation: plan.TurnsCut, place: Place) -> Edit:
     def gone(frames: Frames) -> pl.Series:
         at = pl.int_range(pl.len())
         true = frames.turns.select("run", "role", at=at, true=frames.mask(operation.where, Level.TURN))
@@ -86,7 +149,7 @@ def _(operation: plan.TurnsCut, state: State, place: Place) -> State:
         beyond = pl.col("at") > chosen if operation.side == "after" else pl.col("at") < chosen
         return true.select(gone=beyond.fill_null(False) & (_ROLE != "system"))["gone"]
 
-    return edit(lambda frames: _without(gone(frames), frames, place, repair=operation.repair), state, place)
+    return lambda frames: _without(gone(frames), frames, place, repair=operation.repair)
 
 
 def _without(gone: pl.Series, frames: Frames, place: Place, *, repair: bool) -> Edited:
@@ -133,9 +196,9 @@ def fewer_calls(turns: pl.DataFrame, frames: Frames) -> Logged:
 # ---- turns that say something else ----
 
 
-@apply.register
-def _(operation: plan.TurnsSet, state: State, place: Place) -> State:
-    return edit(lambda frames: _with_value(operation, frames), state, place)
+@edit_of.register
+def _(operation: plan.TurnsSet, place: Place) -> Edit:
+    return lambda frames: _with_value(operation, frames)
 
 
 def _with_value(operation: plan.TurnsSet, frames: Frames) -> Edited:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import polars as pl
 
@@ -19,6 +20,9 @@ from curatec.runtime.state import State
 
 if TYPE_CHECKING:
     from curatec.runtime.rendering import Renderer
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,13 @@ class Place:
 
 def run(state: State, place: Place) -> State:
     """One step; numbers that do not fit become a diagnostic at the step."""
+    return told(place, lambda: apply(place.step.operation, state, place))
+
+
+def told(place: Place, work: Callable[[], T]) -> T:
+    """Work of a step; numbers that do not fit become a diagnostic at it."""
     try:
-        return apply(place.step.operation, state, place)
+        return work()
     except OVERFLOWS as error:
         if not overflowed(error):
             raise

@@ -7,13 +7,15 @@ the user's to see. The system prompt stays, for the spec to say what the user kn
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 from curatec.compiler import plan
 from curatec.compiler.frames import Frames
 from curatec.runtime.conversation.pairs import without_calls_of
 from curatec.runtime.state import State
-from curatec.runtime.steps.edits import Edited, Logged, edit, fewer_calls
+from curatec.runtime.steps.edits import Edit, Edited, Logged, edit_of, fewer_calls, run_edits
 from curatec.runtime.steps.step import Place, apply
 from curatec.runtime.tables import REQUESTOR, ROLE
 
@@ -21,9 +23,14 @@ _ROLE = pl.col("role").cast(pl.String)
 _OTHER = {"assistant": "user", "user": "assistant"}
 
 
+@edit_of.register
+def _(operation: plan.View, place: Place) -> Edit:
+    return lambda frames: _side(operation, frames)
+
+
 @apply.register
 def _(operation: plan.View, state: State, place: Place) -> State:
-    after = edit(lambda frames: _side(operation, frames), state, place)
+    after = run_edits(state, (replace(place, ahead=()),))  # what a template shows depends on the tools
     if operation.side == "user":
         after = after.with_column("toolset", pl.Series([None] * after.rows.height, dtype=pl.String))
     return after
