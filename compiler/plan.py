@@ -281,20 +281,23 @@ def nodes(value: Any) -> Iterator[Any]:
 
 # ---- digests ----
 
-# What a plan node keeps for people; it never changes what is computed.
-_ASIDE = {
-    "label", "statement", "text", "because", "see", "labelled", "span", "source", "base", "strategy", "params", "path",
-}  # fmt: skip
+# What a plan node keeps for people, beside all fields that do not compare; it never changes what is computed.
+_NAMES = {"label", "because", "see"}
+_ASIDE: dict[type, set[str]] = {
+    Step: {*_NAMES, "labelled"},
+    Expectation: {*_NAMES, "text"},
+    Corpus: {"path"},
+    Table: {"path"},
+    SealedSet: {"path"},
+    Plan: {"strategy", "params"},
+}
 
 
 def canonical(value: Any) -> Any:
     """A plan node as JSON-ready data without labels, reasons, places and paths (semantics 34)."""
     if is_dataclass(value) and not isinstance(value, type):
-        kept = {
-            f.name: canonical(getattr(value, f.name))
-            for f in fields(value)
-            if f.name not in _ASIDE or (f.name == "base" and isinstance(value, Branch))
-        }
+        aside = _ASIDE.get(type(value), set())
+        kept = {f.name: canonical(getattr(value, f.name)) for f in fields(value) if f.compare and f.name not in aside}
         return {"": type(value).__name__, **kept}
     if isinstance(value, Enum):
         return value.value

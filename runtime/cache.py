@@ -14,7 +14,8 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -27,10 +28,20 @@ STALE = 24 * 3600.0  # seconds after which an abandoned temporary directory is r
 _SEAL = "seal.json"
 _KEY = re.compile(r"[0-9a-zA-Z_-]{4,128}")
 _CHUNK = 1 << 20
+_TOUCH = GRACE / 6  # seconds between two signs of life for what a process reads
+_COUNT = 60.0  # seconds for which the size of the cache is taken to be what it was, plus what was put
 
 
 class CacheError(OSError):
     """The cache cannot be written (permissions, a full disk); `filename` is its directory."""
+
+
+class DamagedEntry(Exception):
+    """A file of an entry is not what was sealed; `key` names the entry, which is not found any more."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
 
 
 def default_root() -> Path:
@@ -51,21 +62,73 @@ def hash_file(path: Path) -> str:
     return digest.hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What the seal says of a file."""
+
+    size: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A found entry: all files are there in their sizes. What they hold is looked at when they are asked for."""
+
+    cache: Cache
+    key: str
+    path: Path
+    files: Mapping[str, Sealed]
+
+    def file(self, name: str) -> Path:
+        """The path of a file that holds what was sealed. Raises DamagedEntry."""
+        path = self.path / name
+        if path not in self.cache.looked_at:
+            self._look(path, self.files[name])
+        return path
+
+    def _look(self, path: Path, sealed: Sealed) -> None:
+        try:
+            whole = path.stat().st_size == sealed.size and hash_file(path) == sealed.digest
+        except OSError:
+            whole = False
+        if not whole:
+            self.cache.discard(self.key)
+            raise DamagedEntry(self.key)
+        self.cache.looked_at.add(path)
+
+
 class Cache:
-    """`get` and `put` directories by key. `bound` is in bytes. The directory is made at the first `put`."""
+    """`find` and `put` directories by key. `bound` is in bytes. The directory is made at the first `put`."""
 
     def __init__(self, root: Path | None = None, bound: int = DEFAULT_BOUND) -> None:
         self.root = root if root is not None else default_root()
         self.bound = bound
+        self.looked_at: set[Path] = set()  # files that were found to be whole
+        self._used: set[Path] = set()  # seals of entries that this process was given
+        self._touched = time.monotonic()
+        self._size = 0
+        self._counted: float | None = None
+
+    def find(self, key: str) -> Entry | None:
+        """An entry whose files are all there, or null. Counts as a use."""
+        path = self._entry(key)
+        listed = _listed(path)
+        if listed is None:
+            return None
+        self._use(path / _SEAL)
+        return Entry(self, key, path, listed)
 
     def get(self, key: str) -> Path | None:
         """The directory of an entry, whole and unchanged, or null. Counts as a use."""
-        entry = self._entry(key)
-        if not _sealed(entry):
+        entry = self.find(key)
+        if entry is None:
             return None
-        with contextlib.suppress(OSError):  # a read-only cache can still be read
-            os.utime(entry / _SEAL)
-        return entry
+        try:
+            for name in entry.files:
+                entry.file(name)
+        except DamagedEntry:
+            return None
+        return entry.path
 
     def put(self, key: str, fill: Callable[[Path], None]) -> Path:
         """Writes an entry: `fill` puts its files into an empty directory. Raises CacheError and what `fill` raises.
@@ -80,7 +143,7 @@ class Cache:
             raise CacheError(error.errno, error.strerror or str(error), str(self.root)) from error
         try:
             fill(made)
-            _seal(made)
+            size = _seal(made)
             entry.parent.mkdir(exist_ok=True)
             self._publish(made, entry)
         except OSError as error:
@@ -89,8 +152,26 @@ class Cache:
             raise CacheError(error.errno, error.strerror or str(error), str(self.root)) from error
         finally:
             shutil.rmtree(made, ignore_errors=True)
-        self._trim()
+        self._use(entry / _SEAL)
+        self._trim(size)
         return entry
+
+    def discard(self, key: str) -> None:
+        """Takes an entry out of sight at once, then removes it. One that cannot be removed stays."""
+        with contextlib.suppress(OSError):
+            self._discard(self._entry(key))
+
+    def stay(self) -> None:
+        """A sign of life, now and then, for the entries that this process was given: they are still being read."""
+        if time.monotonic() - self._touched < _TOUCH:
+            return
+        self._touched = time.monotonic()
+        for seal in self._used:
+            _touch(seal)
+
+    def _use(self, seal: Path) -> None:
+        self._used.add(seal)
+        _touch(seal)
 
     def _entry(self, key: str) -> Path:
         if not _KEY.fullmatch(key):
@@ -103,26 +184,34 @@ class Cache:
                 made.rename(entry)
                 return
             except OSError:
-                if _sealed(entry):
+                if _whole(entry):
                     return
                 self._discard(entry)
         made.rename(entry)
 
     def _discard(self, entry: Path) -> None:
-        """Takes an entry out of sight at once, then removes it."""
+        self.looked_at = {path for path in self.looked_at if path.parent != entry}
         aside = Path(tempfile.mkdtemp(prefix=".old-", dir=self.root))
         with contextlib.suppress(OSError):
             entry.rename(aside / "entry")
         shutil.rmtree(aside, ignore_errors=True)
 
-    def _trim(self) -> None:
+    def _trim(self, added: int) -> None:
+        """Keeps the bound, after `added` bytes. Looking at every entry takes time: it is done now and then."""
+        now = time.monotonic()
+        self._size += added
+        if self._counted is not None and now - self._counted < _COUNT and self._size <= self.bound:
+            return
+        self._counted, self._size = now, self._sweep()
+
+    def _sweep(self) -> int:
+        """Removes what is too much, and what killed processes left. Returns the size of what stays."""
         now = time.time()
         entries = []
         for seal in self.root.glob(f"??/*/{_SEAL}"):
-            with contextlib.suppress(OSError, ValueError, KeyError):
-                used = seal.stat().st_mtime
-                size = sum(listed["size"] for listed in orjson.loads(seal.read_bytes()).values())
-                entries.append((used, size, seal.parent))
+            with contextlib.suppress(OSError):
+                used, listed = seal.stat().st_mtime, _said(seal.parent)
+                entries.append((used, sum(file.size for file in listed.values()), seal.parent))
         total = sum(size for _, size, _ in entries)
         for used, size, entry in sorted(entries):
             if total <= self.bound or used > now - GRACE:
@@ -133,22 +222,43 @@ class Cache:
             with contextlib.suppress(OSError):
                 if left.stat().st_mtime < now - STALE:
                     shutil.rmtree(left, ignore_errors=True)
+        return total
 
 
-def _seal(directory: Path) -> None:
+def _touch(seal: Path) -> None:
+    with contextlib.suppress(OSError):  # a read-only cache can still be read
+        os.utime(seal)
+
+
+def _seal(directory: Path) -> int:
+    """Bytes of what is sealed."""
     listed = {
         path.name: {"size": path.stat().st_size, "xxh3_128": hash_file(path)} for path in sorted(directory.iterdir())
     }
     (directory / _SEAL).write_bytes(orjson.dumps(listed))
+    return sum(int(file["size"]) for file in listed.values())
 
 
-def _sealed(entry: Path) -> bool:
-    """True when every file of the entry is there, with the size and digest that the seal names."""
+def _said(entry: Path) -> dict[str, Sealed]:
+    """What a seal says; nothing where it says nothing that can be read."""
     try:
         listed = orjson.loads((entry / _SEAL).read_bytes())
-        return all(
-            (entry / name).stat().st_size == seal["size"] and hash_file(entry / name) == seal["xxh3_128"]
-            for name, seal in listed.items()
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return False
+        return {str(name): Sealed(int(said["size"]), str(said["xxh3_128"])) for name, said in listed.items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _listed(entry: Path) -> dict[str, Sealed] | None:
+    """The files of an entry, if it is sealed and all are there in their sizes."""
+    try:
+        listed = _said(entry)
+        return listed if listed and all((entry / name).stat().st_size == f.size for name, f in listed.items()) else None
+    except OSError:
+        return None
+
+
+def _whole(entry: Path) -> bool:
+    listed = _listed(entry)
+    with contextlib.suppress(OSError):
+        return listed is not None and all(hash_file(entry / name) == file.digest for name, file in listed.items())
+    return False

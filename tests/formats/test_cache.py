@@ -202,7 +202,7 @@ def test_a_killed_process_leaves_no_entry_and_its_rest_is_swept_later(cache: Cac
     cache.put(KEY, write("x"))  # type: ignore[arg-type]
     assert left.exists()  # it may belong to a process that is still writing
     os.utime(left, (1, 1))
-    cache.put("other", write("x"))  # type: ignore[arg-type]
+    Cache(cache.root).put("other", write("x"))  # type: ignore[arg-type]
     assert not left.exists()
 
 
