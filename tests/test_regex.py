@@ -190,6 +190,15 @@ def test_spelling() -> None:
         (r"\s*$", "", "a  \n", "a"),
         ("", "·", "é😀", "·é·😀·"),
         ("(?m)^", "> ", "a\nb", "> a\n> b"),
+        (r"\s+", "", " a\t東 b\r\n\f😀\u00a0", "a東b😀\u00a0"),
+        (r"\s", "", " a\t東 b", "a東b"),
+        (r"\s*?", "", " a b", "ab"),
+        (r"\s{1,2}", "", "a   b", "ab"),
+        (r"\s{2}", "", "a   b", "a b"),
+        (r"a{0}", "", "aa東", "aa東"),
+        (r"[a-c\n]+", "", "xaby\ncé", "xyé"),
+        (r"[aé]+", "", "aéb", "b"),
+        (r"[^a]", "", "ba東a", "aa"),
     ],
 )
 def test_replace(pattern: str, template: str, text: str, want: str) -> None:
