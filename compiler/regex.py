@@ -256,7 +256,8 @@ def _taken_out(regex: Regex) -> bytes | None:
     """The characters that go one by one where every match gives way to nothing (`\\s+`); null where matches are longer
     than that, or hold more than ASCII."""
     node = regex.tree
-    if isinstance(node, Repeat) and node.low <= 1 and node.high != 0:
+    # One of which a lazy repetition takes nothing is left alone.
+    if isinstance(node, Repeat) and node.low <= 1 and node.high != 0 and not (node.lazy and node.low == 0):
         node = node.body
     if not isinstance(node, Chars) or not node.ranges or node.ranges[-1][1] > 127:
         return None
