@@ -14,6 +14,7 @@ import polars as pl
 
 from curatec.compiler import plan
 from curatec.compiler.core import Apply, Column, Const, Core
+from curatec.compiler.frames import DTYPES
 from curatec.compiler.types import Level, Type
 from curatec.runtime.execute import Executed
 from curatec.runtime.report.text import EXCERPT
@@ -28,7 +29,7 @@ _TASK_TEXT = Column(Level.TRAJECTORY, "task_text", Type.TEXT)
 HEAD = "first text"
 # One more than is shown, so that it can be said that something is missing.
 _HEAD = Apply("truncate", (_TASK_TEXT, Const(EXCERPT + 1, Type.INT)), Type.TEXT)
-_CORES: tuple[Core, ...] = (*(Column(Level.TRAJECTORY, name, Type.INT) for name in _COUNTED), _HEAD)
+_COUNTS: dict[str, Core] = {name: Column(Level.TRAJECTORY, name, Type.INT) for name in _COUNTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,34 +67,33 @@ def measure(executed: Executed, stages: Mapping[str | None, pl.DataFrame], shown
     tokenizer would take as long as the compile.
     """
     drawn = {name: _lowest(rows, SAMPLE if name is None else SAMPLE // 4) for name, rows in stages.items()}
-    wanted = pl.concat([*(rows["id"] for rows in drawn.values()), pl.Series("id", list(shown), dtype=pl.String)])
-    base = _measured(executed.start, wanted)
+    examples = pl.Series("id", list(shown), dtype=pl.String)
+    base = _measured(executed.start, pl.concat([*(rows["id"] for rows in drawn.values()), examples]), _COUNTS)
     touched = _touched(executed)
     found: dict[str | None, pl.DataFrame] = {}
     for name, rows in drawn.items():
         now = base if name is None else _updated(base, executed, name, rows["id"], touched)
-        found[name] = rows.select("id", "reward").join(now.drop(HEAD), on="id", how="left", maintain_order="left")
+        found[name] = rows.select("id", "reward").join(now, on="id", how="left", maintain_order="left")
     edited = pl.col("id").is_in(touched["traj_id"].implode())
-    examples = base.filter(pl.col("id").is_in(list(shown)))
-    examples = examples.with_columns(pl.when(~edited).then(pl.col(name)).alias(name) for name in _COUNTED)
-    return Measured(found, stages[None].height > SAMPLE, examples)
+    told = base.filter(pl.col("id").is_in(examples.implode()))
+    told = told.with_columns(pl.when(~edited).then(pl.col(name)).alias(name) for name in _COUNTED)
+    heads = _measured(executed.start, examples, {HEAD: _HEAD})
+    return Measured(found, stages[None].height > SAMPLE, told.join(heads, on="id", how="left", maintain_order="left"))
 
 
 def _lowest(rows: pl.DataFrame, most: int) -> pl.DataFrame:
     return rows if rows.height <= most else rows.sort("digest", "id").head(most)
 
 
-def _measured(state: State, ids: pl.Series) -> pl.DataFrame:
-    """id, the counted columns and HEAD, for those of the ids that the state has."""
+def _measured(state: State, ids: pl.Series, cores: Mapping[str, Core]) -> pl.DataFrame:
+    """id and the named expressions, for those of the ids that the state has."""
     kept = state.keep(state.rows["id"].is_in(ids.implode()))
     if kept.renderer is not None:
         kept = replace(kept, renderer=None, known={})
-    kept, values = kept.values(_CORES)
+    kept, values = kept.values(list(cores.values()))
     # A state without rows has values without a type.
-    types = {**dict.fromkeys(_COUNTED, pl.Int64), HEAD: pl.String}
-    return kept.rows.select("id").with_columns(
-        v.cast(dtype).alias(name) for v, (name, dtype) in zip(values, types.items(), strict=True)
-    )
+    typed = (v.cast(DTYPES[c.type]).alias(name) for v, (name, c) in zip(values, cores.items(), strict=True))
+    return kept.rows.select("id").with_columns(typed)
 
 
 def _touched(executed: Executed) -> pl.DataFrame:
@@ -115,7 +115,7 @@ def _updated(base: pl.DataFrame, executed: Executed, sink: str, ids: pl.Series, 
         again = ids.filter(ids.is_in(edited.implode()) | ~ids.is_in(base["id"].implode()))
     if again.is_empty():
         return base
-    now = _measured(executed.ends[sink], again)
+    now = _measured(executed.ends[sink], again, _COUNTS)
     return pl.concat([base.filter(~pl.col("id").is_in(now["id"].implode())), now])
 
 
