@@ -92,6 +92,7 @@ class Entry:
         except OSError:
             whole = False
         if not whole:
+            self.cache.damaged.add(self.key)  # it may be that it cannot be removed
             self.cache.discard(self.key)
             raise DamagedEntry(self.key)
         self.cache.looked_at.add(path)
@@ -104,6 +105,7 @@ class Cache:
         self.root = root if root is not None else default_root()
         self.bound = bound
         self.looked_at: set[Path] = set()  # files that were found to be whole
+        self.damaged: set[str] = set()
         self._used: set[Path] = set()  # seals of entries that this process was given
         self._touched = time.monotonic()
         self._size = 0
@@ -112,7 +114,7 @@ class Cache:
     def find(self, key: str) -> Entry | None:
         """An entry whose files are all there, or null. Counts as a use."""
         path = self._entry(key)
-        listed = _listed(path)
+        listed = _listed(path) if key not in self.damaged else None
         if listed is None:
             return None
         self._use(path / _SEAL)
@@ -152,6 +154,7 @@ class Cache:
             raise CacheError(error.errno, error.strerror or str(error), str(self.root)) from error
         finally:
             shutil.rmtree(made, ignore_errors=True)
+        self.damaged.discard(key)
         self._use(entry / _SEAL)
         self._trim(size)
         return entry

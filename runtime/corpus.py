@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -55,9 +55,26 @@ class Loaded:
         read = homes.join(pl.concat(found), on=["home_part", "home_row"], how="left", maintain_order="left")
         return _anew(read.drop("home_part", "home_row"), state.rewritten)
 
-    def _read(self, part: int) -> pl.DataFrame:
-        read = [shifted(pl.read_parquet(p.part.runs, columns=["row", *WIDE]), p.offset) for p in self.pieces[part]]
+    def with_meta(self, state: State, paths: Sequence[JsonPath]) -> State:
+        """With a column for each path below `meta`. These are facts: whenever they are asked for, they are as read."""
+        lacking = [path for path in paths if meta_column(str(path)) not in state.rows.columns]
+        if not lacking:
+            return state
+        homes = state.rows.select("home_part", "home_row")
+        read = [self._read(int(part), ("meta_json",)) for part in homes["home_part"].unique().sort()]
+        texts = homes.join(
+            pl.concat([_NO_META, *read]), on=["home_part", "home_row"], how="left", maintain_order="left"
+        )
+        found = json_path.extract(texts["meta_json"], lacking)
+        columns = (found[name].alias(meta_column(name)) for name in found.columns)
+        return replace(state, rows=state.rows.with_columns(columns))
+
+    def _read(self, part: int, columns: Sequence[str] = WIDE) -> pl.DataFrame:
+        read = [shifted(pl.read_parquet(p.part.runs, columns=["row", *columns]), p.offset) for p in self.pieces[part]]
         return pl.concat(read).rename({"row": "home_row"}).with_columns(home_part=pl.lit(part, dtype=pl.UInt32))
+
+
+_NO_META = pl.DataFrame(schema={"home_row": pl.UInt32, "meta_json": pl.String, "home_part": pl.UInt32})
 
 
 def _anew(read: pl.DataFrame, rewritten: Mapping[str, Mapping[str, str]]) -> pl.DataFrame:
@@ -89,8 +106,13 @@ def load(inputs: Sequence[Input], cores: Sequence[Core], scratch: Path, engine: 
     rows = pl.concat(frames, how="diagonal")
     rows = with_attempts(identified(rows, State(rows, now, toolsets, args, engine=engine)), engine)
     rows = rows.with_columns(origin="id", home_part="part", home_row="row")
-    pieces = tuple(tuple(Piece(part, at) for (_, part), at in zip(g, _starts(g), strict=False)) for g in groups)
-    return Loaded(State(rows, now, toolsets, args, engine=engine), pieces, tuple(inputs))
+    return Loaded(State(rows, now, toolsets, args, engine=engine), pieces_of(inputs), tuple(inputs))
+
+
+def pieces_of(inputs: Sequence[Input]) -> tuple[tuple[Piece, ...], ...]:
+    """What each part of the state at `from` is put together from."""
+    groups = _groups(inputs)
+    return tuple(tuple(Piece(part, at) for (_, part), at in zip(g, _starts(g), strict=False)) for g in groups)
 
 
 _Group = list[tuple[Input, ingest.Part]]  # parsed parts that are one part of the state

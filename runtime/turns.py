@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from curatec.runtime.cache import Entry
 from curatec.runtime.tables import TURNS
 
 # Parts stay in memory up to this size together: most corpora fit, and every sink reads them.
@@ -39,7 +40,19 @@ class Parsed:
         return turns.with_columns(edited=pl.lit(False)).select(columns)
 
 
-Part = Parsed | Path | pl.DataFrame
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Turns that an earlier run wrote: an Arrow file of an entry of the cache."""
+
+    entry: Entry
+    name: str
+
+    def load(self, columns: Sequence[str]) -> pl.DataFrame:
+        """Raises DamagedEntry."""
+        return pl.read_ipc(self.entry.file(self.name), columns=list(columns))
+
+
+Part = Parsed | Kept | Path | pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -69,8 +82,8 @@ class Turns:
         """The turns of some trajectories of one part, sorted by (row, turn); all columns, or those and the place."""
         wanted = [name for name in COLUMNS if columns is None or name in columns or name in _PLACE]
         match self.parts[part]:
-            case Parsed() as parsed:
-                turns = parsed.load(wanted)
+            case Parsed() | Kept() as stored:
+                turns = stored.load(wanted)
             case Path() as file:
                 turns = pl.read_ipc(file, columns=wanted)
             case kept:
