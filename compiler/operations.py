@@ -14,10 +14,12 @@ from curatec.compiler.types import Type
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Keeps the trajectories where it is true, or drops those where it is true."""
+    """Keeps the trajectories where it is true, or drops those where it is true. `stages`: the terms of the condition in
+    the order in which they are asked (`passes.cheap_first`); none: all at once."""
 
     verb: Literal["keep", "drop"]
     where: Core
+    stages: tuple[tuple[Core, ...], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

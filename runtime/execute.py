@@ -142,6 +142,8 @@ def _narrow(operation: plan.Operation) -> Any:
             return operation.over, operation.best
         case plan.Split():
             return operation.by
+        case plan.Filter(stages=stages) if stages:
+            return stages
     return operation
 
 

@@ -18,7 +18,7 @@ from curatec.compiler.core import Core, children, columns, has_window
 from curatec.compiler.engine import OVERFLOWS, POLARS, Engine
 from curatec.compiler.frames import DTYPES, Frames, SideTables, Tokens
 from curatec.compiler.json_path import JsonPath
-from curatec.compiler.passes.projection import needs_turns, turn_columns_of
+from curatec.compiler.passes.projection import along, needs_turns, turn_columns_of
 from curatec.compiler.types import Level
 from curatec.runtime.parallel import mapped
 from curatec.runtime.turns import Turns
@@ -102,21 +102,43 @@ class State:
 
         return RenderedTokens(self.renderer)
 
-    def measured(self, cores: Sequence[Core], ahead: Sequence[Core] = ()) -> State:
+    def measured(
+        self,
+        cores: Sequence[Core],
+        ahead: Sequence[Core] = (),
+        *,
+        among: pl.Series | None = None,
+        stays: Callable[[Frames], pl.Series] | None = None,
+    ) -> State:
         """Has a column for all that `cores` read from turns. `ahead`: what later steps will ask for, measured in the
-        same pass where it can be already."""
-        wanted = [m for core in cores for m in measures(core) if m not in self.known]
+        same pass where it can be already and costs little more. Null for rows that nobody will ask: `cores` are
+        measured of the rows `among` only, `ahead` of those of a part for which `stays` is true."""
+        wanted = list(dict.fromkeys(m for core in cores for m in measures(core) if m not in self.known))
         if not wanted:
             return self
-        wanted = list(dict.fromkeys([*wanted, *self.foreseen(ahead)]))
+        rendered = self.renderer is not None
+        read = turn_columns_of(wanted, rendered=rendered)
+        taken = [m for m in dict.fromkeys(along(self.foreseen(ahead), read)) if m not in wanted]
+
+        def work(_: int, frames: Frames) -> list[pl.Series]:
+            own = [frames.series(core) for core in wanted]
+            left = stays(frames) if taken and stays is not None else None
+            if left is None or left.all():
+                return [*own, *(frames.series(core) for core in taken)]
+            turns = frames.turns.filter(left.gather(frames.turns["run"])).drop("run")
+            some = self.frames(frames.runs.filter(left), turns)
+            return [*own, *(_spread(some.series(core), left) for core in taken)]
+
         try:
-            read = turn_columns_of(wanted, rendered=self.renderer is not None)
-            pieces = list(self.map_batches(lambda _, frames: [frames.series(core) for core in wanted], read))
+            asked = self if among is None else self.keep(among)
+            pieces = list(asked.map_batches(work, read | turn_columns_of(taken, rendered=rendered)))
         except OVERFLOWS:
-            if not ahead:
+            if not taken:
                 raise
-            return self.measured(cores)  # what fails on these rows may fit on those that a later step sees
-        return self.with_measured(wanted, pieces)
+            return self.measured(cores, among=among)  # what fails on these rows may fit on those of a later step
+        if among is not None and pieces:
+            pieces = [[_spread(pl.concat(values), among) for values in zip(*pieces, strict=True)]]
+        return self.with_measured([*wanted, *taken], pieces)
 
     def foreseen(self, ahead: Sequence[Core]) -> list[Core]:
         """What of `ahead` can be measured now."""
@@ -153,6 +175,11 @@ class State:
 def _by_part(rows: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
     for key, group in rows.partition_by("part", as_dict=True, maintain_order=True).items():
         yield int(key[0]), group
+
+
+def _spread(values: pl.Series, where: pl.Series) -> pl.Series:
+    """Values of the rows where it is true, null for the others."""
+    return values.gather(pl.select(pl.when(where).then(pl.lit(where).cum_sum() - 1)).to_series())
 
 
 def measures(core: Core) -> list[Core]:

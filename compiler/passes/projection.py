@@ -20,6 +20,8 @@ _SHOWN = _SAID | {
     "turn", "role", "content_kind", "parts", "tool_name", "call_turn", "call_index", "loss_weight", "copied_context",
 }  # fmt: skip
 
+WIDE = frozenset({"content", "reasoning", "calls", "parts"})  # texts and calls are most of the bytes
+
 _TURN = {"index": _ROW, "calls_text": _ROW | {"calls"}, "tokens": _ROW | _SAID}
 _CALL = {"result": _CALLS | {"content"}, "is_error": _CALLS | {"is_error"}}
 _TRAJECTORY = {
@@ -57,6 +59,12 @@ def turn_columns_of(
             if rendered and isinstance(node, Column) and _counts_tokens(node):
                 found |= _SHOWN
     return found
+
+
+def along(ahead: Iterable[Core], read: frozenset[str]) -> list[Core]:
+    """What of later questions a pass over the turns answers as well: those that need none of the large columns besides
+    what it reads. For the others a pass of their own, over the runs that are left then, is cheaper."""
+    return [core for core in ahead if turn_columns_of([core]) & WIDE <= read]
 
 
 def _counts_tokens(column: Column) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 Node = TypeVar("Node")
-_APART = ("statement", "span", "source")  # what is written, not what is meant
+APART = ("statement", "span", "source")  # what is written, not what is meant
 
 
 def everywhere(node: Node, rewrite: Callable[[Any], Any]) -> Node:
@@ -20,6 +20,6 @@ def everywhere(node: Node, rewrite: Callable[[Any], Any]) -> Node:
     changed = {
         f.name: new
         for f in fields(node)
-        if f.name not in _APART and (new := everywhere(old := getattr(node, f.name), rewrite)) is not old
+        if f.name not in APART and (new := everywhere(old := getattr(node, f.name), rewrite)) is not old
     }
     return rewrite(replace(node, **changed) if changed else node)  # type: ignore[no-any-return]

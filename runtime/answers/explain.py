@@ -10,6 +10,7 @@ from curatec.compiler import plan
 from curatec.compiler.content import TRAJECTORY_CONTENT
 from curatec.compiler.core import Core, columns
 from curatec.compiler.fields import TRAJECTORY
+from curatec.compiler.passes.projection import along, turn_columns_of
 from curatec.compiler.types import Level
 from curatec.runtime.answers.core_text import core_text, list_text
 from curatec.runtime.answers.operation_text import context_text, says
@@ -101,10 +102,12 @@ def _walk(
     for i, step in enumerate(steps):
         rest = steps[i + 1 :]
         whole = edits_turns(step) or isinstance(step.operation, (plan.ToolsFilter, plan.Decontaminate, plan.Mix))
-        own = [] if whole else [m for core in expressions(step.operation) for m in measures(core) if m not in known]
+        asked = until_edit([step]) if isinstance(step.operation, plan.Filter) else expressions(step.operation)
+        own = [] if whole else [m for core in asked for m in measures(core) if m not in known]
         if own:
             ahead = [*until_edit(rest), *(later if not any(edits_turns(s) for s in rest) else ())]
-            own += [m for core in ahead for m in measures(core) if m not in known and _computable(m, rows)]
+            able = [m for core in ahead for m in measures(core) if m not in known and _computable(m, rows)]
+            own += along(able, turn_columns_of(own))
             own = list(dict.fromkeys(own))
             known.update(own)
         yield step, _Read((whole and not isinstance(step.operation, plan.Render)) or bool(own), tuple(own))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial, reduce
 
 import polars as pl
 
 from curatec.compiler import plan, text
+from curatec.compiler.core import Core, has_window
+from curatec.compiler.frames import Frames
 from curatec.runtime.state import State
 from curatec.runtime.steps.groups import any_null, first_of_each, leaders, shown
 from curatec.runtime.steps.step import Place, apply
@@ -16,7 +21,7 @@ from curatec.runtime.steps.step import Place, apply
 
 @apply.register
 def _(operation: plan.Filter, state: State, place: Place) -> State:
-    measured, [where] = state.values([operation.where], place.ahead)
+    measured, where = _decided(operation, state, place.ahead)
     true, unknown = where.fill_null(False), where.is_null()
     gone = ~true if operation.verb == "keep" else true
     lost = measured.rows.filter(gone)
@@ -24,6 +29,29 @@ def _(operation: plan.Filter, state: State, place: Place) -> State:
     after = measured.keep(~gone)
     place.count(state, after, predicate_null=int(unknown.sum()))
     return after
+
+
+def _decided(operation: plan.Filter, state: State, ahead: Sequence[Core]) -> tuple[State, pl.Series]:
+    """The condition for each row, stage by stage: each is asked only of the rows that no earlier one has settled, and
+    what later steps will ask only of those that may stay."""
+    keeps = operation.verb == "keep"
+    stages = operation.stages or ((operation.where,),)
+    value: pl.Series | None = None
+    for terms in stages:
+        among = value.ne_missing(not keeps) if value is not None else None
+        may_stay = partial(_may_stay, [term for term in terms if not has_window(term)], keeps)
+        state = state.measured(terms, ahead if terms is stages[-1] else (), among=among, stays=may_stay)
+        frames = state.frames(state.rows)
+        found = [frames.series(term) for term in terms]
+        value = reduce(operator.and_ if keeps else operator.or_, found if value is None else [value, *found])
+    assert value is not None
+    return state, value
+
+
+def _may_stay(terms: Sequence[Core], keeps: bool, frames: Frames) -> pl.Series:
+    """The rows of a part that these terms of a filter do not drop."""
+    dropped = [~frames.mask(term) if keeps else frames.mask(term) for term in terms]
+    return ~reduce(operator.or_, dropped, pl.repeat(False, frames.runs.height, dtype=pl.Boolean, eager=True))
 
 
 @apply.register
