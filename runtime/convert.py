@@ -26,7 +26,7 @@ from curatec.runtime.conversation import messages as m
 from curatec.runtime.ingest import Corpus, Part
 from curatec.runtime.publish import recover, undisturbed
 from curatec.runtime.sinks.buckets import Buckets
-from curatec.runtime.sinks.columns import Col, arrow_schema, json_line, table
+from curatec.runtime.sinks.columns import Col, arrow_schema, as_arrow, frame, json_line
 from curatec.runtime.targets import REASONS, Target
 
 _GROUP = 512  # rows
@@ -245,10 +245,10 @@ def _write_parquet(stream: BinaryIO, columns: tuple[Col, ...], rows: Iterator[di
         for row in rows:
             group.append(row)
             if len(group) == _GROUP:
-                writer.write_table(table(columns, group), row_group_size=_GROUP)
+                writer.write_table(as_arrow(columns, frame(columns, group)), row_group_size=_GROUP)
                 group = []
         if group:
-            writer.write_table(table(columns, group), row_group_size=_GROUP)
+            writer.write_table(as_arrow(columns, frame(columns, group)), row_group_size=_GROUP)
 
 
 def _facts(run: dict[str, Any]) -> dict[str, Any]:

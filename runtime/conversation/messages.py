@@ -33,7 +33,11 @@ from curatec.runtime.conversation import thinking
 Form = Literal["trl", "openai"]
 TURN_COLUMNS = ("turn", "role", "content", "content_kind", "reasoning", "calls", "call_turn", "call_index")
 _DIGITS = re.compile(r"[0-9]{19}")
-_DEPTH = 900  # the loaders' limit is 1024, the message around it takes some
+DEPTH = 900  # the loaders' limit is 1024, the message around it takes some
+MEDIA = (pl.col("content_kind").cast(pl.String) == "parts") & pl.col("parts").list.eval(
+    pl.element().struct.field("kind") != "text"
+).list.any().fill_null(False)
+"""Whether a part of a turn is not text."""
 
 
 # One is made for every message that is shown: a named tuple costs a third of a frozen dataclass.
@@ -74,11 +78,8 @@ class Message(NamedTuple):
 
 def turn_rows(turns: pl.DataFrame) -> list[dict[str, Any]]:
     """The turns of a batch as rows, each with `at` (its position) and `media` (whether a part is not text)."""
-    media = (pl.col("content_kind").cast(pl.String) == "parts") & pl.col("parts").list.eval(
-        pl.element().struct.field("kind") != "text"
-    ).list.any().fill_null(False)
     plain = [name for name in TURN_COLUMNS if name != "calls"]
-    shown = turns.select("run", *plain, "tool_name", "calls", media=media, at=pl.int_range(pl.len()))
+    shown = turns.select("run", *plain, "tool_name", "calls", media=MEDIA, at=pl.int_range(pl.len()))
     rows = _dicts(shown.drop("calls"))
     flat = shown.select("at", "calls").explode("calls", empty_as_null=False, keep_nulls=False).unnest("calls")
     for row in rows:
@@ -198,7 +199,7 @@ def _one_line(text: str) -> str:
 
 def unreadable(text: str) -> str | None:
     """Why the JSON reader of `datasets` cannot read a valid JSON text: integers beyond 64 bits, nesting; else null."""
-    if text.count("[") + text.count("{") > _DEPTH and _depth(text) > _DEPTH:
+    if text.count("[") + text.count("{") > DEPTH and _depth(text) > DEPTH:
         return "nested_too_deeply"
     if _DIGITS.search(text):
         wide: list[int] = []

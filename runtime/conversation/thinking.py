@@ -8,26 +8,26 @@ starts at 0.
 
 from __future__ import annotations
 
-_OPEN, _CLOSE = "<think>", "</think>"
+OPEN, CLOSE = "<think>", "</think>"
 
 
 def blocks(text: str) -> list[tuple[int, int]]:
     """Where reasoning stands, as (start, end) in code points, in order and apart from each other."""
     found: list[tuple[int, int]] = []
     at = 0
-    first_close = text.find(_CLOSE)
-    if first_close >= 0 and not 0 <= text.find(_OPEN) < first_close:
+    first_close = text.find(CLOSE)
+    if first_close >= 0 and not 0 <= text.find(OPEN) < first_close:
         at = _behind(text, first_close)
         found.append((0, at))
-    while (start := text.find(_OPEN, at)) >= 0:
-        close = text.find(_CLOSE, start)
+    while (start := text.find(OPEN, at)) >= 0:
+        close = text.find(CLOSE, start)
         at = len(text) if close < 0 else _behind(text, close)
         found.append((start, at))
     return found
 
 
 def _behind(text: str, close: int) -> int:
-    end = close + len(_CLOSE)
+    end = close + len(CLOSE)
     while end < len(text) and text[end].isspace():
         end += 1
     return end

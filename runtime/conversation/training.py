@@ -18,11 +18,13 @@ import polars as pl
 
 from curatec.compiler import plan
 from curatec.compiler.frames import Frames
+from curatec.compiler.passes.projection import turn_columns_of
 from curatec.compiler.types import Level
 from curatec.dsl.diagnostics import CuratecError
 from curatec.runtime.conversation import messages as m
 from curatec.runtime.conversation.context import in_context
 from curatec.runtime.conversation.fit import cut_oldest, windows
+from curatec.runtime.conversation.regular import Regular, regular
 from curatec.runtime.conversation.spans import Trained, trained
 from curatec.runtime.state import State
 
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from curatec.runtime.rendering import Rendered
 
 RUN_COLUMNS = ("id", "origin", "source", "license", "task", "toolset")
+_TURN_COLUMNS = frozenset(
+    {*m.TURN_COLUMNS, "tool_name", "parts", "loss_weight", "copied_context", "edited"}
+)  # of turns, whatever the rule reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +64,18 @@ class Lost:
     detail: str | None = None  # how long it is
 
 
-def trainable(state: State, target: plan.Sft, form: m.Form = "trl") -> Iterator[Trainable | Lost]:
-    """The rows of a state, run by run, in the order of its parts."""
-    maker = _Maker(state, target, form)
-    for _, frames in state.batches():
-        yield from maker.rows(frames)
+def trained_tokens(state: State, target: plan.Sft, form: m.Form) -> dict[str, int]:
+    """id → how many tokens a sink trains of a run; of one that gives no row there is no entry."""
+    maker = Maker(state, target, form)
+    found: dict[str, int] = {}
+    for ids, batch in state.map_batches(lambda _, frames: (frames.runs["id"], maker.batch(frames)), maker.columns):
+        for row in batch.odd:
+            if isinstance(row, Trainable):
+                found[row.run["id"]] = found.get(row.run["id"], 0) + row.n_trained
+        if batch.regular is not None:
+            told = batch.regular.told
+            found.update(zip(ids.gather(told["run"]), told["n_trained"], strict=True))
+    return found
 
 
 # ---- weights ----
@@ -85,8 +97,8 @@ def turn_weights(frames: Frames, loss: plan.Loss) -> pl.Series:
     return frames.turns.select(weight=pl.when(never).then(0.0).otherwise(weight))["weight"]
 
 
-def _shown(frames: Frames, target: plan.Sft) -> tuple[pl.DataFrame, list[float]]:
-    """The turns that rows are made of, with the weight of each. A turn whose calls the context leaves out is not what
+def _shown(frames: Frames, target: plan.Sft) -> pl.DataFrame:
+    """The turns that rows are made of, each with its `weight`. A turn whose calls the context leaves out is not what
     the source said: it is an edited one."""
     turns = frames.turns.with_columns(weight=turn_weights(frames, target.loss))
     if target.context is not None:
@@ -97,36 +109,75 @@ def _shown(frames: Frames, target: plan.Sft) -> tuple[pl.DataFrame, list[float]]
         if not target.loss.including_edited:
             turns = turns.with_columns(weight=pl.when(said == pl.col("said")).then("weight").otherwise(0.0))
         turns = turns.drop("at", "said")
-    return turns.drop("weight"), turns["weight"].to_list()
+    return turns
 
 
 # ---- rows ----
 
 
-class _Maker:
-    def __init__(self, state: State, target: plan.Sft, form: m.Form) -> None:
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What becomes of the runs of a part: of the regular ones by columns, of the others one by one, in order.
+    `changed`: how many assistant turns of each run carry no loss because a step altered them."""
+
+    regular: Regular | None
+    odd: list[Trainable | Lost]
+    changed: pl.Series
+
+
+class Maker:
+    """Makes the rows of one sink. `about` are the columns that `Trainable.run` has; with `one_by_one`, no run counts as
+    regular. It remembers nothing but schemas that were read: several threads may use it, a renderer apart."""
+
+    def __init__(
+        self,
+        state: State,
+        target: plan.Sft,
+        form: m.Form,
+        about: Sequence[str] = RUN_COLUMNS,
+        *,
+        one_by_one: bool = False,
+    ) -> None:
         self._state = state
         self._target = target
         self._form = form
-        self._tools = m.Tools(state.toolsets)
+        self._about = about
+        self._one_by_one = one_by_one or state.renderer is not None
+        self.tools = m.Tools(state.toolsets)
+        rules = [core for core in (target.loss.where, target.loss.weight) if core is not None]
+        self.columns = turn_columns_of(rules, Level.TURN) | _TURN_COLUMNS
 
-    def rows(self, frames: Frames) -> Iterator[Trainable | Lost]:
+    def batch(self, frames: Frames) -> Batch:
         """The rows of one part."""
-        turns, weights = _shown(frames, self._target)
-        runs = frames.runs.select(RUN_COLUMNS).to_dicts()
-        grouped = m.by_run(m.turn_rows(turns), len(runs))
-        drafts = [self._draft(run, own, weights) for run, own in zip(runs, grouped, strict=True)]
-        drafts = [_told(draft, n) for draft, n in zip(drafts, self._changed(frames), strict=True)]
+        turns = _shown(frames, self._target)
+        found: Regular | None = None
+        odd = pl.repeat(True, frames.runs.height, dtype=pl.Boolean, eager=True)
+        if not self._one_by_one:
+            found = regular(turns, frames.runs["toolset"], self._target, self._form, self.tools)
+            odd = found.runs["odd"]
+        changed = self._changed(frames)
+        turns = turns.filter(odd.gather(turns["run"]))
+        return Batch(found, list(self._rows(frames.runs.select(self._about), turns, odd, changed)), changed)
+
+    def _rows(
+        self, runs: pl.DataFrame, turns: pl.DataFrame, odd: pl.Series, changed: pl.Series
+    ) -> Iterator[Trainable | Lost]:
+        """The rows of some runs, one by one."""
+        weights = turns["weight"].to_list()
+        grouped = m.by_run(m.turn_rows(turns), runs.height)
+        numbers = odd.arg_true().to_list()
+        told = zip(numbers, runs.filter(odd).to_dicts(), changed.filter(odd), strict=True)
+        drafts = [_told(self._draft(run, grouped[i], weights), n) for i, run, n in told]
         for draft in self._counted(drafts):
             yield from self._fitted(draft) if isinstance(draft, Trainable) else (draft,)
 
-    def _changed(self, frames: Frames) -> list[int]:
-        """How many assistant turns of each run carry no loss because a step altered them."""
+    def _changed(self, frames: Frames) -> pl.Series:
         if self._target.loss.including_edited:
-            return [0] * frames.runs.height
+            return pl.repeat(0, frames.runs.height, dtype=pl.Int64, eager=True)
         lost = (pl.col("role").cast(pl.String) == "assistant") & pl.col("edited") & (pl.col("loss_weight") > 0)
-        counts = dict(frames.turns.filter(lost).group_by("run").len().iter_rows())
-        return [counts.get(run, 0) for run in range(frames.runs.height)]
+        counts = frames.turns.filter(lost).group_by("run").agg(changed=pl.len().cast(pl.Int64))
+        runs = pl.DataFrame({"run": pl.int_range(frames.runs.height, dtype=pl.UInt32, eager=True)})
+        return runs.join(counts, on="run", how="left", maintain_order="left")["changed"].fill_null(0)
 
     def _draft(self, run: dict[str, Any], turns: list[dict[str, Any]], weights: Sequence[float]) -> Trainable | Lost:
         """The row of a run before anything is counted."""
@@ -140,7 +191,7 @@ class _Maker:
             return Lost(run, "no_trained_text")
         if self._target.loss.only_last:
             marks = [mark if i == last else mark.masked() for i, mark in enumerate(marks)]
-        tools, fault = self._tools(run["toolset"])
+        tools, fault = self.tools(run["toolset"])
         used = shown[: last + 1]
         fault = m.fault_of(used, may_end_on_call=True) or fault
         if fault is not None:

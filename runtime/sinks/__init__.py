@@ -32,6 +32,11 @@ _WRITERS: dict[type[plan.Target], Callable[[Place, Any], Written]] = {
 }
 
 
+def module_of(target: plan.Target) -> str:
+    """The module that writes a kind of sink."""
+    return _WRITERS[type(target)].__module__
+
+
 def write(executed: Executed, branch: plan.Branch, out: Path) -> Written:
     """Write one sink's files below `out/{sink}` and its rows of the ledger.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
@@ -12,80 +11,103 @@ from curatec.runtime.ledger import LINEAGE, Ledger
 
 OPERATOR = "window"  # of rows that a sink makes: parts of a run that is too long
 
+FATES: dict[str, pl.DataType | type[pl.DataType]] = {
+    "id": pl.String,  # of a run, or of a row that a sink made
+    "action": pl.String,  # kept, dropped, rejected, edited or created
+    "reason": pl.String,
+    "key": pl.String,  # more about why it was lost; of a created row, the run that it is a part of
+    "n": pl.Int64,  # messages that a row leaves out; of a created row, its number
+    "split": pl.String,  # this and the next two of what is kept
+    "n_tokens": pl.Int64,
+    "n_trained": pl.Int64,
+}
+"""What became of one run or row."""
+
+
+def fates(action: str, told: pl.DataFrame) -> pl.DataFrame:
+    """Rows of FATES with one action; columns that are not told are null."""
+    given = {"action": pl.lit(action), **{name: pl.col(name) for name in told.columns}}
+    return told.select(given.get(name, pl.lit(None)).cast(dtype).alias(name) for name, dtype in FATES.items())
+
 
 @dataclass
 class Account:
-    """Collects while a sink is written; `close` adds the ledger rows, whose order never matters."""
+    """Collects while a sink is written, one by one or as frames; `close` adds the ledger rows, whose order never
+    matters."""
 
-    kept: list[str] = field(default_factory=list)
-    dropped: dict[str, list[str]] = field(default_factory=dict)
-    rejected: dict[str, list[str]] = field(default_factory=dict)
-    edited: dict[tuple[str, str], int] = field(default_factory=dict)  # (id, reason) → messages that a row leaves out
-    made: list[tuple[str, str, int]] = field(default_factory=list)  # rows that a run was cut into: (row, run, number)
-    details: dict[str, str] = field(default_factory=dict)  # id → more about why it was lost
-    rows: Counter[str] = field(default_factory=Counter)
-    tokens: int = 0
-    trained_tokens: int = 0
+    _told: list[dict[str, Any]] = field(default_factory=list)
+    _frames: list[pl.DataFrame] = field(default_factory=list)
+
+    def take(self, fates: pl.DataFrame) -> None:
+        """Rows of FATES."""
+        self._frames.append(fates)
 
     def drop(self, id_: str, rule: str, detail: str | None = None) -> None:
-        self._lose(self.dropped, id_, rule, detail)
+        self._told.append({"id": id_, "action": "dropped", "reason": rule, "key": detail})
 
     def reject(self, id_: str, reason: str, detail: str | None = None) -> None:
         """`detail`: what else is known of it; a refusal of a template brings its own."""
-        self._lose(self.rejected, id_, reason, detail)
-
-    def _lose(self, lost: dict[str, list[str]], id_: str, reason: str, detail: str | None) -> None:
-        lost.setdefault(str(reason), []).append(id_)
-        if detail := detail or getattr(reason, "detail", None):
-            self.details[id_] = detail
+        detail = detail or getattr(reason, "detail", None)
+        self._told.append({"id": id_, "action": "rejected", "reason": str(reason), "key": detail or None})
 
     def edit(self, id_: str, reason: str, n: int) -> None:
-        self.edited[id_, reason] = self.edited.get((id_, reason), 0) + n
+        self._told.append({"id": id_, "action": "edited", "reason": reason, "n": n})
 
     def make(self, row: str, run: str, number: int) -> None:
         """A row made from a run, which it replaces with others of its kind."""
-        self.made.append((row, run, number))
+        self._told.append({"id": row, "action": "created", "reason": OPERATOR, "key": run, "n": number})
 
     def keep(self, id_: str, split: str, tokens: int, trained: int) -> None:
-        self.kept.append(id_)
-        self.rows[split] += 1
-        self.tokens += tokens
-        self.trained_tokens += trained
-
-    def close(self, ledger: Ledger, sink: str) -> None:
-        kept = _ids(self.kept)
-        ledger.add(kept, "kept", example_id=kept, sink=sink)
-        for action, lost in (("dropped", self.dropped), ("rejected", self.rejected)):
-            for reason, ids in sorted(lost.items()):
-                details = pl.Series([self.details.get(id_) for id_ in ids], dtype=pl.String)
-                ledger.add(_ids(ids), action, sink=sink, reason=reason, key=details)
-        for reason in sorted({reason for _, reason in self.edited}):
-            left = {id_: n for (id_, own), n in self.edited.items() if own == reason}
-            ledger.add(_ids(left), "edited", sink=sink, reason=reason, n=pl.Series(left.values(), dtype=pl.Int64))
-        runs = Counter(run for _, run, _ in self.made)
-        ledger.add(_ids(runs), "replaced", sink=sink, reason=OPERATOR, n=pl.Series(runs.values(), dtype=pl.Int64))
-        parents = _ids(run for _, run, _ in self.made)
-        ledger.add(_ids(row for row, _, _ in self.made), "created", sink=sink, reason=OPERATOR, key=parents)
+        kept = {"id": id_, "action": "kept", "split": split, "n_tokens": tokens, "n_trained": trained}
+        self._told.append(kept)
 
     @property
-    def replaced(self) -> int:
-        """Runs that rows were made from."""
-        return len({run for _, run, _ in self.made})
+    def fates(self) -> pl.DataFrame:
+        """All that was told."""
+        return pl.concat([pl.DataFrame(self._told, schema=FATES, orient="row"), *self._frames])
 
-    @property
-    def lineage(self) -> pl.DataFrame:
-        rows = [(row, run, OPERATOR, number) for row, run, number in self.made]
-        return pl.DataFrame(rows, schema=LINEAGE, orient="row")
+    def close(self, ledger: Ledger, sink: str) -> Sums:
+        """Adds the ledger rows. Nothing may be told afterwards."""
+        told = self.fates
+        of = {str(key[0]): own for key, own in told.partition_by("action", as_dict=True).items()}
+        kept, dropped, rejected, edited, made = (
+            of.get(action, told.clear()) for action in ("kept", "dropped", "rejected", "edited", "created")
+        )
+        ledger.add(kept["id"], "kept", example_id=kept["id"], sink=sink)
+        for action, lost in (("dropped", dropped), ("rejected", rejected)):
+            ledger.add(lost["id"], action, sink=sink, reason=lost["reason"], key=lost["key"])
+        edits = edited.group_by("id", "reason").agg(pl.col("n").sum())
+        ledger.add(edits["id"], "edited", sink=sink, reason=edits["reason"], n=edits["n"])
+        cut = made.group_by("key").agg(n=pl.len())
+        ledger.add(cut["key"], "replaced", sink=sink, reason=OPERATOR, n=cut["n"])
+        ledger.add(made["id"], "created", sink=sink, reason=OPERATOR, key=made["key"])
+        lineage = {"out": pl.col("id"), "in": pl.col("key"), "operator": pl.lit(OPERATOR), "ordinal": pl.col("n")}
+        return Sums(
+            _counts(kept, "split"),
+            _counts(dropped, "reason"),
+            _counts(rejected, "reason"),
+            created=made.height,
+            replaced=cut.height,
+            tokens=int(kept["n_tokens"].sum()),
+            trained_tokens=int(kept["n_trained"].sum()),
+            lineage=made.select(lineage[name].cast(dtype).alias(name) for name, dtype in LINEAGE.items()),
+        )
 
-    @property
-    def sums(self) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
-        """Rows by split, dropped by rule, rejected by reason; keys sorted, so that the manifest is stable."""
-        return dict(sorted(self.rows.items())), _counts(self.dropped), _counts(self.rejected)
+
+def _counts(rows: pl.DataFrame, by: str) -> dict[str, int]:
+    """How many there are of each; keys sorted, so that the manifest is stable."""
+    return dict(rows.group_by(by).len().sort(by).iter_rows())
 
 
-def _ids(ids: Iterable[str]) -> pl.Series:
-    return pl.Series(list(ids), dtype=pl.String)
+@dataclass(frozen=True)
+class Sums:
+    """What `Written` says of rows: by split, dropped by rule, rejected by reason; rows that the sink made of runs."""
 
-
-def _counts(ids: dict[str, list[str]]) -> dict[str, int]:
-    return {name: len(found) for name, found in sorted(ids.items())}
+    rows: dict[str, int]
+    dropped: dict[str, int]
+    rejected: dict[str, int]
+    created: int
+    replaced: int
+    tokens: int
+    trained_tokens: int
+    lineage: pl.DataFrame

@@ -10,12 +10,16 @@ Messages of a closed shape (`entries`, `parts` and `chat`, for loaders of other 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Literal
 
 import orjson
 import polars as pl
 import pyarrow as pa
+
+from curatec.runtime.json_columns import json_members
 
 Kind = Literal[
     "text", "texts", "int", "ints", "float", "floats", "flag", "json", "objects", "spans", "terms",
@@ -103,22 +107,56 @@ def arrow_schema(columns: tuple[Col, ...]) -> pa.Schema:
     return pa.schema([(c.name, _ARROW[c.kind]) for c in columns], metadata={b"huggingface": about})
 
 
-def table(columns: tuple[Col, ...], rows: list[dict[str, Any]]) -> pa.Table:
-    """Rows as they go to parquet. Arrow takes no Python values into its JSON type, so they pass through texts.
+def frame(columns: tuple[Col, ...], rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows as columns; messages and schemas are JSON texts. Of a closed shape, a key that a row lacks is null.
 
     polars builds the columns: pyarrow's own reader of Python lists loads pandas first, where that is installed.
     """
-    data = {c.name: pl.Series(c.name, [row[c.name] for row in rows], dtype=_polars(_TEXTS[c.kind])) for c in columns}
-    return (
-        pl.DataFrame(data)
-        .to_arrow(compat_level=pl.CompatLevel.oldest())
-        .cast(_texts(columns))
-        .cast(arrow_schema(columns))
-    )
+    types = schema(columns)
+    return pl.DataFrame([pl.Series(name, [row[name] for row in rows], dtype=types[name]) for name in types])
+
+
+def schema(columns: tuple[Col, ...]) -> dict[str, Any]:
+    """Types of the columns in polars."""
+    return {c.name: _polars(_TEXTS[c.kind]) for c in columns}
+
+
+def as_arrow(columns: tuple[Col, ...], rows: pl.DataFrame) -> pa.Table:
+    """Rows as they go to parquet. Arrow takes no other values into its JSON type, so they pass through texts."""
+    # In one piece: where pages end depends on how a column is cut.
+    table = rows.select(c.name for c in columns).rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+    return table.cast(_texts(columns)).cast(arrow_schema(columns))
 
 
 def _texts(columns: tuple[Col, ...]) -> pa.Schema:
     return pa.schema([(c.name, _TEXTS[c.kind]) for c in columns])
+
+
+def lines(columns: tuple[Col, ...], rows: pl.DataFrame) -> pl.Series:
+    """Each row as a line of JSON, keys in the order of the columns: what `json_line` writes, by columns. Kinds whose
+    objects may lack a key have no such line (`has_lines`)."""
+    members: list[pl.Expr] = []
+    for texts, some in groupby(columns, key=lambda c: c.kind in _HOLD_JSON):
+        found = list(some)
+        members += map(_json_member, found) if texts else [json_members(*(pl.col(c.name) for c in found))]
+    line = pl.concat_str(pl.lit("{"), pl.concat_str(*members, separator=","), pl.lit("}\n"))
+    return rows.select(line=line).to_series()
+
+
+def has_lines(columns: tuple[Col, ...]) -> bool:
+    """Whether lines can be told from columns."""
+    return not any(c.kind in ("parts", "chat") for c in columns)
+
+
+_HOLD_JSON = ("objects", "json")
+
+
+def _json_member(col: Col) -> pl.Expr:
+    """A column of JSON texts as a member of a row."""
+    text = pl.col(col.name)
+    if col.kind == "objects":
+        text = pl.concat_str(pl.lit("["), text.list.join(","), pl.lit("]"))
+    return pl.concat_str(pl.lit(f'"{col.name}":'), text.fill_null("null"))
 
 
 def json_line(columns: tuple[Col, ...], row: dict[str, Any]) -> bytes:

@@ -50,8 +50,7 @@ def write(place: Place, target: plan.Memory) -> Written:
         }
         buckets.add(place.positions[id_], row)
     with Files(place.folder, COLUMNS, always="memory") as files:
-        for _, row in buckets:
-            files.add("memory", row)
+        files.add_rows((row for _, row in buckets), stem="memory")
     settings = {
         "files": trainer.files(files.names),
         "retrieve": {"method": target.method, "top": target.top},
@@ -59,16 +58,15 @@ def write(place: Place, target: plan.Memory) -> Written:
         "columns": trainer.about(COLUMNS),
     }
     names = (*files.names, trainer.write(place.folder, settings))
-    account.close(place.ledger, place.name)
-    rows, dropped, rejected = account.sums
+    sums = account.close(place.ledger, place.name)
     return Written(
         place.name,
         place.named(names),
-        rows,
+        sums.rows,
         state.rows.height,
-        dropped,
-        rejected,
-        tokens=account.tokens,
+        sums.dropped,
+        sums.rejected,
+        tokens=sums.tokens,
         exact=state.renderer is not None,
     )
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+
+import polars as pl
 
 from curatec.compiler import plan
 from curatec.runtime.execute import Executed, sorted_rows
 from curatec.runtime.ledger import Ledger
 from curatec.runtime.state import State
+
+# Columns of `Place.placed`: names that no spec can give one.
+PLACE = "sink:place"  # the position in the order of writing, times WINDOWS
+SPLIT = "sink:split"
+WINDOWS = 1 << 20  # more than the rows that any run is cut into: they stand where their run would
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,14 @@ class Place:
     def sorted(self) -> bool:
         """Whether the spec gives the order, so that a trainer must not shuffle."""
         return bool(self.state.order)
+
+    @cached_property
+    def placed(self) -> State:
+        """The state with each row's PLACE and SPLIT among its columns, for work on one part."""
+        order = sorted_rows(self.state).select("id", (pl.int_range(pl.len(), dtype=pl.UInt64) * WINDOWS).alias(PLACE))
+        split = pl.col("split") if "split" in self.state.rows.columns else pl.lit("train")
+        rows = self.state.rows.with_columns(split.alias(SPLIT))
+        return replace(self.state, rows=rows.join(order, on="id", how="left", maintain_order="left"))
 
     @cached_property
     def positions(self) -> dict[str, int]:

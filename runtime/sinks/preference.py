@@ -66,8 +66,7 @@ def write(place: Place, target: plan.Preference) -> Written:
     for id_, reason in lost.items():
         sink.account.drop(id_, reason)
     with Files(place.folder, columns(target)) as files:
-        for row in _rows(sink, found):
-            files.add(row["split"], row)
+        files.add_rows(_rows(sink, found))
     names = (*files.names, trainer.write(place.folder, _settings(sink, trainer.files(files.names))))
     return _written(sink, found, names)
 
@@ -242,8 +241,7 @@ def _written(sink: _Sink, found: Sequence[pairs.Pair], names: tuple[str, ...]) -
     place.ledger.add(created, "created", example_id=created, sink=place.name, reason="pair")
     counts = pl.Series(list(uses.values()), dtype=pl.Int64)
     place.ledger.add(list(uses), "replaced", sink=place.name, reason="pair", n=counts)
-    account.close(place.ledger, place.name)
-    rows, dropped, rejected = account.sums
+    sums = account.close(place.ledger, place.name)
     lineage = pl.DataFrame(
         {
             "out": [id_ for id_ in ids for _ in range(2)],
@@ -256,14 +254,14 @@ def _written(sink: _Sink, found: Sequence[pairs.Pair], names: tuple[str, ...]) -
     return Written(
         place.name,
         place.named(names),
-        rows,
+        sums.rows,
         place.state.rows.height,
-        dropped,
-        rejected,
+        sums.dropped,
+        sums.rejected,
         created=len(ids),
         replaced=len(uses),
-        tokens=account.tokens,
-        trained_tokens=account.trained_tokens,
+        tokens=sums.tokens,
+        trained_tokens=sums.trained_tokens,
         exact=place.state.renderer is not None,
         lineage=lineage,
     )

@@ -80,19 +80,17 @@ def write(place: Place, target: plan.Rl) -> Written:
         for record in _records(sink, frames):
             buckets.add(place.positions[record["example_id"]], record)
     with Files(place.folder, shape) as files:
-        for _, row in buckets:
-            files.add(row["split"], row)
+        files.add_rows(row for _, row in buckets)
     names = (*files.names, trainer.write(place.folder, rl_trainer.settings(place, target, files.names, shape)))
-    account.close(place.ledger, place.name)
-    rows, dropped, rejected = account.sums
+    sums = account.close(place.ledger, place.name)
     return Written(
         place.name,
         place.named(names),
-        rows,
+        sums.rows,
         place.state.rows.height,
-        dropped,
-        rejected,
-        tokens=account.tokens,
+        sums.dropped,
+        sums.rejected,
+        tokens=sums.tokens,
         exact=place.state.renderer is not None,
         notes=rl_trainer.notes(sink.groups),
     )

@@ -28,6 +28,12 @@ class Masks:
     parts: bool = False  # somewhere only a part of a message is trained
     reasoning: bool = False  # some message shows reasoning
 
+    def join(self, other: Masks) -> None:
+        """What other rows add."""
+        self.all_whole &= other.all_whole
+        self.parts |= other.parts
+        self.reasoning |= other.reasoning
+
     def see(self, row: Trainable) -> None:
         """What one row adds."""
         marked = [mark for message, mark in zip(row.messages, row.marks, strict=True) if message.role == "assistant"]

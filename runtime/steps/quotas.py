@@ -10,7 +10,7 @@ from math import floor
 import polars as pl
 
 from curatec.compiler import plan, text
-from curatec.runtime.conversation.training import Trainable, trainable
+from curatec.runtime.conversation.training import trained_tokens
 from curatec.runtime.state import State
 from curatec.runtime.steps.groups import in_order
 from curatec.runtime.steps.step import Place, apply
@@ -69,11 +69,8 @@ def _amounts(operation: plan.Mix, state: State) -> list[int]:
         return [1] * state.rows.height
     from curatec.runtime import targets  # they build on sinks, which build on steps
 
-    trained = Counter[str]()
-    for row in trainable(state, operation.target, targets.target(operation.target.format).form):
-        if isinstance(row, Trainable):
-            trained[row.run["id"]] += row.n_trained
-    return [trained[id_] for id_ in state.rows["id"]]
+    trained = trained_tokens(state, operation.target, targets.target(operation.target.format).form)
+    return [trained.get(id_, 0) for id_ in state.rows["id"]]
 
 
 def _room(operation: plan.Mix, available: Mapping[str, int], place: Place) -> dict[str, int]:

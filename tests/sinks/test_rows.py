@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from curatec.runtime.sinks import buckets as b
 from curatec.runtime.sinks import columns as c
 from curatec.runtime.sinks import files as f
+from curatec.runtime.sinks import sft
 
 from .conftest import TOOLS, Make, calls, result, run, says, system, user
 
@@ -56,6 +58,7 @@ def test_bytes_do_not_depend_on_how_the_input_lies(made: Make, monkeypatch: pyte
     split = made(records[::-1], BODY, name="b", files=3)
     monkeypatch.setattr(b, "_FLUSH", 1000)
     monkeypatch.setattr(b.Buckets.__init__, "__defaults__", (4,))
+    monkeypatch.setattr(sft, "SIZE", 4)
     tiny = made(records[7:] + records[:7], BODY, name="c", files=5)
     assert len(files_of(first.out)) == 18
     assert files_of(first.out) == files_of(split.out) == files_of(tiny.out)
@@ -85,6 +88,7 @@ def test_splits_have_their_files(made: Make) -> None:
 
 def test_buckets_give_back_what_they_took_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(b, "_FLUSH", 64)
+    monkeypatch.setattr(b, "_PORTION", 32)
     sort = b.Buckets(tmp_path, size=3)
     positions = [i * 37 % 50 * 1009 for i in range(50)]
     for position in positions:
@@ -93,14 +97,42 @@ def test_buckets_give_back_what_they_took_in_order(tmp_path: Path, monkeypatch: 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_row_groups_have_a_fixed_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("flush", [1, 2000, 1 << 20])
+def test_frames_are_sorted_in_memory_and_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flush: int) -> None:
+    monkeypatch.setattr(b, "_FLUSH", flush)
+    sort = b.Sorted(tmp_path, size=7)
+    rows = pl.DataFrame(
+        {"position": [i * 37 % 50 for i in range(50)], "text": ["é" * i if i % 3 else None for i in range(50)]},
+        schema={"position": pl.UInt64, "text": pl.String},
+    ).with_columns(texts=pl.concat_list("text", "text"))
+    for start, end in pairwise((0, 20, 21, 40, 50)):
+        sort.add(rows[start:end])
+    found = list(sort)
+    assert pl.concat(found).equals(rows.sort("position"))
+    assert [own["position"].to_list() for own in found][:2] == [list(range(7)), list(range(7, 14))]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("cuts", [[10], [1] * 10, [3, 0, 6, 1]], ids=str)
+def test_row_groups_have_a_fixed_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cuts: list[int]) -> None:
     monkeypatch.setattr(f, "ROW_GROUP", 4)
+    rows = pl.DataFrame({"n": range(10)})
     with f.Files(tmp_path, (c.Col("n", "int", ""),)) as files:
-        for i in range(10):
-            files.add("train", {"n": i})
+        for end, height in zip(accumulate(cuts), cuts, strict=True):
+            files.add(rows[end - height : end], "train")
     meta = pq.read_metadata(tmp_path / "train.parquet")
     assert [meta.row_group(i).num_rows for i in range(meta.num_row_groups)] == [4, 4, 2]
     assert pq.read_table(tmp_path / "train.parquet")["n"].to_pylist() == list(range(10))
+    assert (tmp_path / "train.jsonl").read_text() == "".join(f'{{"n":{i}}}\n' for i in range(10))
+
+
+def test_long_rows_make_short_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f, "_GROUP_BYTES", 30)
+    rows = [{"s": "x" * n} for n in (1, 1, 1, 40, 1, 1)]  # a line has 9 bytes more
+    with f.Files(tmp_path, (c.Col("s", "text", ""),)) as files:
+        files.add_rows(rows, "train")
+    meta = pq.read_metadata(tmp_path / "train.parquet")
+    assert [meta.row_group(i).num_rows for i in range(meta.num_row_groups)] == [3, 1, 2]
 
 
 def test_lines_and_parquet_hold_the_same_text(made: Make) -> None:
@@ -111,8 +143,6 @@ def test_lines_and_parquet_hold_the_same_text(made: Make) -> None:
 
 
 def _columns(got: Any) -> Any:
-    from curatec.runtime.sinks import sft
-
     return sft.columns(got.executed.plan.sinks[0].target)
 
 
