@@ -19,7 +19,7 @@ from .containers import peeked, read_records
 from .json_stream import Broken, Item, Record, cap
 from .json_text import TOO_DEEP, Json, JsonError, encode
 from .model import Adapter, Context, Sample, Unreadable
-from .rows import Rows, finish, wrong_type
+from .rows import Rows, settle, wrong_type
 
 PART_TEXT = 48 << 20  # bytes of raw text
 CONTENTS = "contents.json"
@@ -125,7 +125,8 @@ class _Group:
         context = Context(item.container, item.document, item.notes, shared)
         try:
             runs = adapter.read(item.value, context)
-            finished = [(run, finish(run, context.notes, call_ids=adapter.call_ids)) for run in runs]
+            for run in runs:
+                settle(run, context.notes, call_ids=adapter.call_ids)
             if adapter not in BUILT_IN and (wrong := next(filter(None, map(wrong_type, runs)), None)):
                 raise TypeError(wrong)
         except RecursionError:
@@ -137,9 +138,9 @@ class _Group:
         except Exception as error:  # an adapter's own fault must not lose the rest of the corpus
             self._reject(index, item.line, f"{adapter.name} failed: {type(error).__name__}: {error}", _raw(item.value))
             return
-        for run, digest in finished:
-            self.rows.add(run, digest, index, item.line)
-        self.runs += len(finished)
+        for run in runs:
+            self.rows.add(run, index, item.line)
+        self.runs += len(runs)
         self.rows.text += item.size
         self.text += item.size
         if self.rows.text >= PART_TEXT:

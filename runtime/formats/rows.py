@@ -12,11 +12,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import orjson
 import polars as pl
-import xxhash
 
 from ..tables import CALL, PART, REWARD_PART, RUNS, TURNS
+from .digest import digests
 from .link import link
 from .model import Call, Part, RewardPart, Run, Turn
 
@@ -26,12 +25,8 @@ _run_values = attrgetter(*_RUN_FIELDS)
 _turn_values = attrgetter(*_TURN_FIELDS)
 
 
-def finish(run: Run, notes: set[str], *, call_ids: bool) -> str:
-    """Links the results of a run, settles its defects, and returns its digest.
-
-    The digest is xxh3_128 (32 hex digits) over every field of the run and its turns, format and defects included;
-    where the record stood (file, line, row) is no part of it.
-    """
+def settle(run: Run, notes: set[str], *, call_ids: bool) -> None:
+    """Links the results of a run and fills in its defects: what the reader noted, and what shows only now."""
     found = notes | link(run.turns, call_ids=call_ids)
     if not run.turns:
         found.add("empty_run")
@@ -41,7 +36,6 @@ def finish(run: Run, notes: set[str], *, call_ids: bool) -> str:
         if turn.role == "assistant" and not turn.calls and turn.content and "<tool_call>" in turn.content:
             found.add("unparsed_call")
     run.defects = sorted(found)
-    return xxhash.xxh3_128_hexdigest(orjson.dumps(run))
 
 
 def wrong_type(run: Run) -> str | None:
@@ -130,9 +124,9 @@ class Rows:
         self._no_parts: list[int] = []
         self._rewards = _Nested(REWARD_PART)
 
-    def add(self, run: Run, digest: str, file: int, line: int) -> None:
-        """Appends one finished run."""
-        self._runs.append((digest, file, line, *_run_values(run)))
+    def add(self, run: Run, file: int, line: int) -> None:
+        """Appends one settled run."""
+        self._runs.append((file, line, *_run_values(run)))
         self._rewards.add(self.n_runs, run.reward_parts)
         for index, turn in enumerate(run.turns):
             self._add_turn(index, turn)
@@ -150,16 +144,15 @@ class Rows:
 
     def frames(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The rows so far, with exactly the columns and types of RUNS and TURNS."""
-        runs = _columns(["digest", "file", "line", *_RUN_FIELDS], self._runs, RUNS)
+        runs = _columns(["file", "line", *_RUN_FIELDS], self._runs, RUNS)
         runs["row"] = pl.int_range(self.n_runs, dtype=pl.UInt32, eager=True)
         runs["reward_parts"] = self._rewards.column("reward_parts", self.n_runs)
         turns = _columns(["row", "turn", *_TURN_FIELDS], self._turns, TURNS)
         turns["calls"] = self._calls.column("calls", self.n_turns)
         turns["parts"] = self._parts.column("parts", self.n_turns, self._no_parts)
-        return (
-            pl.DataFrame({name: runs[name] for name in RUNS}, schema=RUNS),
-            pl.DataFrame({name: turns[name] for name in TURNS}, schema=TURNS),
-        )
+        made = pl.DataFrame({name: turns[name] for name in TURNS}, schema=TURNS)
+        runs["digest"] = digests(pl.DataFrame(runs), made)
+        return pl.DataFrame({name: runs[name] for name in RUNS}, schema=RUNS), made
 
     def write(self, runs: Path, turns: Path) -> None:
         """Writes both tables as parquet. Raises OSError."""

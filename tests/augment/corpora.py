@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from curatec.runtime.formats.model import Call, Run, Turn
-from curatec.runtime.formats.rows import finish
+from tests.reference.digest import finished
 from tests.semantics.corpora import TOOLS, Finished
 
 USERS = ("una_ko_3668", "UNA_KO_3668", "otto_winkl_7719", "[EMAIL_1]")
@@ -104,5 +104,5 @@ def corpora(draw: st.DrawFn) -> dict[str, Finished]:
     found: dict[str, Finished] = {"first": [], "second": []}
     for run in draw(st.lists(runs(), min_size=1, max_size=5)):
         source = draw(st.sampled_from(["first", "first", "second"]))
-        found[source].append((run, finish(run, set(), call_ids=True)))
+        found[source].append(finished(run, set()))
     return found

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from curatec.compiler import plan
 from curatec.compiler.core import Core, Order
 from curatec.runtime.execute import until_edit
-from curatec.runtime.formats.rows import finish
+from tests.reference.digest import finished
 from tests.semantics.corpora import Finished, runs
 from tests.semantics.test_strategies import COUNT, by_reference, check_rows, engine, plan_of, published, told
 from tests.semantics.tools import core, quick
@@ -43,7 +43,7 @@ def corpora(draw: st.DrawFn) -> dict[str, Finished]:
             if turn.content is not None:
                 turn.content = " ".join(draw(words))
         source = draw(st.sampled_from(["first", "first", "second"]))
-        found[source].append((run, finish(run, set(), call_ids=True)))
+        found[source].append(finished(run, set()))
     return found
 
 

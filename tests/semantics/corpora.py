@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from curatec.compiler import plan
 from curatec.runtime import ingest
 from curatec.runtime.formats.model import Call, Run, Turn
-from curatec.runtime.formats.rows import Rows, finish
+from curatec.runtime.formats.rows import Rows
 from curatec.runtime.inputs import Input
+from tests.reference.digest import finished
 
 Finished = list[tuple[Run, str]]  # runs with their digests
 
@@ -123,23 +124,23 @@ def corpora(draw: st.DrawFn, most: int = 7) -> dict[str, Finished]:
     for run in [*drawn, *(copy.deepcopy(drawn[i % len(drawn)]) for i in copies)]:
         notes = set(draw(st.sampled_from([(), (), ("torn_line",)])))
         source = draw(st.sampled_from(["first", "first", "second"]))
-        found[source].append((run, finish(run, notes, call_ids=True)))
+        found[source].append(finished(run, notes))
     return found
 
 
 def write(sources: dict[str, Finished], folder: Path, per_part: int = 100) -> tuple[Input, ...]:
     """The parts of each source, at most `per_part` runs in one, as the cache would hold them."""
     made = []
-    for name, finished in sources.items():
+    for name, settled in sources.items():
         parts = []
-        for at in range(0, len(finished), per_part):
+        for at in range(0, len(settled), per_part):
             rows = Rows()
-            for line, (run, digest) in enumerate(finished[at : at + per_part], at + 1):
-                rows.add(run, digest, 0, line)
+            for line, (run, _) in enumerate(settled[at : at + per_part], at + 1):
+                rows.add(run, 0, line)
             paths = folder / f"{name}-{at}-{per_part}.runs.parquet", folder / f"{name}-{at}-{per_part}.turns.parquet"
             rows.write(*paths)
             parts.append(ingest.Part(*paths, (f"{name}.jsonl",), rows.n_runs, rows.n_turns))
-        parsed = ingest.Corpus(tuple(parts), (), {"openai": len(finished)}, (f"{name}.jsonl",), ())
+        parsed = ingest.Corpus(tuple(parts), (), {"openai": len(settled)}, (f"{name}.jsonl",), ())
         made.append(Input(plan.Corpus(name, (f"{name}.jsonl",)), parsed, {}, None, ""))
     return tuple(made)
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from curatec.dsl.diagnostics import CuratecError
 from curatec.runtime import manifest, sinks
 from curatec.runtime.execute import Executed, execute
-from curatec.runtime.formats.rows import finish
 from curatec.runtime.sinks.written import Written
 from tests.augment.corpora import runs
+from tests.reference.digest import finished
 from tests.semantics.corpora import Finished, write
 from tests.semantics.test_strategies import plan_of
 from tests.semantics.tools import quick
@@ -35,7 +35,7 @@ COPIES = ("distractors", "recover", "rebind")
 def corpora(draw: st.DrawFn) -> dict[str, Finished]:
     found: dict[str, Finished] = {"first": [], "second": []}
     for run in draw(st.lists(runs(), min_size=4, max_size=8)):
-        found[draw(st.sampled_from(["first", "second"]))].append((run, finish(run, set(), call_ids=True)))
+        found[draw(st.sampled_from(["first", "second"]))].append(finished(run, set()))
     return found
 
 

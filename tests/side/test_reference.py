@@ -14,11 +14,11 @@ from curatec.compiler.passes import optimise
 from curatec.compiler.plan import Plan
 from curatec.dsl.diagnostics import CuratecError
 from curatec.runtime.execute import Executed, execute
-from curatec.runtime.formats.rows import finish
 from curatec.runtime.side import read_side
 from tests.reference import side as reference_side
 from tests.reference import steps as reference
 from tests.reference.corpus import rows_at_from
+from tests.reference.digest import finished
 from tests.semantics.corpora import Finished, listed, maybe, runs, write
 from tests.semantics.test_strategies import check_rows, plan_of, told
 from tests.semantics.tools import quick
@@ -42,7 +42,7 @@ def talking(draw: st.DrawFn) -> dict[str, Finished]:
             for call in turn.calls:
                 if call.args_json is not None and draw(st.booleans()):
                     call.args_json = json.dumps({"x": draw(said(6)), "Book a flight to": [draw(said(3))]})
-        found[draw(st.sampled_from(["first", "first", "second"]))].append((run, finish(run, set(), call_ids=True)))
+        found[draw(st.sampled_from(["first", "first", "second"]))].append(finished(run, set()))
     return found
 
 
