@@ -19,6 +19,7 @@ from curatec.compiler.passes.projection import needs_turns
 from curatec.compiler.types import Level
 from curatec.runtime import ingest, turns
 from curatec.runtime.facts import identified, with_attempts
+from curatec.runtime.formats.counts import COUNTS, column
 from curatec.runtime.inputs import Input
 from curatec.runtime.state import State
 from curatec.runtime.tables import RUNS, TURNS
@@ -106,7 +107,10 @@ def load(inputs: Sequence[Input], cores: Sequence[Core], scratch: Path, engine: 
     rows = pl.concat(frames, how="diagonal")
     rows = with_attempts(identified(rows, State(rows, now, toolsets, args, engine=engine)), engine)
     rows = rows.with_columns(origin="id", home_part="part", home_row="row")
-    return Loaded(State(rows, now, toolsets, args, engine=engine), pieces_of(inputs), tuple(inputs))
+    # Counts hold until the turns change, and a source may change them.
+    known: dict[Core, str] = {} if any(map(_changes_turns, inputs)) else {count: column(count) for count in COUNTS}
+    rows = rows.drop([column(count) for count in COUNTS if count not in known])
+    return Loaded(State(rows, now, toolsets, args, known, engine=engine), pieces_of(inputs), tuple(inputs))
 
 
 def pieces_of(inputs: Sequence[Input]) -> tuple[tuple[Piece, ...], ...]:
@@ -145,7 +149,7 @@ def _settled_group(
     group: _Group, meta: tuple[JsonPath, ...], toolsets: dict[str, str], engine: Engine
 ) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     """Rows, and turns where a source has something to say of them; null where they are as they were read."""
-    changes = any(given.corpus.error_when is not None or given.system is not None for given, _ in group)
+    changes = any(_changes_turns(given) for given, _ in group)
     rows: list[pl.DataFrame] = []
     changed: list[pl.DataFrame] = []
     for (given, part), at in zip(group, _starts(group), strict=False):
@@ -155,6 +159,11 @@ def _settled_group(
             changed.append(shifted(turns_now, at))
     together = pl.concat(changed, rechunk=True).with_columns(edited=pl.lit(False)) if changes else None
     return pl.concat(rows, how="diagonal"), together
+
+
+def _changes_turns(given: Input) -> bool:
+    """Whether the source says more of its turns than its files do."""
+    return given.corpus.error_when is not None or given.system is not None
 
 
 def _settled_part(
@@ -182,6 +191,7 @@ def _settled_part(
 
 _NOTHING = pl.DataFrame(
     schema={name: dtype for name, dtype in RUNS.items() if name not in ("error", "gold_json", "reward_parts")}
+    | {column(count): pl.Int64 for count in COUNTS}
 )
 
 

@@ -21,6 +21,7 @@ import xxhash
 from .cache import Cache, CacheError, hash_file
 from .formats import adapters
 from .formats.containers import is_data_file
+from .formats.counts import COUNTS
 from .formats.model import Adapter
 from .formats.parse import PART_TEXT, Contents, parse_group
 from .formats.saved import is_apart, saved_files
@@ -251,7 +252,7 @@ def _groups(files: Sequence[_File]) -> list[list[_File]]:
 def _key(group: Sequence[_File], forced: Adapter | None) -> str:
     used = [forced] if forced is not None else list(adapters().values())
     versions = [(adapter.name, adapter.version) for adapter in used]
-    columns = [str(RUNS), str(TURNS)]
+    columns = [str(RUNS), str(TURNS), str(COUNTS)]
     content = [columns, PART_TEXT, forced is None, versions, [file.digest for file in group]]
     return xxhash.xxh3_128_hexdigest(orjson.dumps(content))
 

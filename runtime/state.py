@@ -8,7 +8,7 @@ left, and are written again only by steps that edit them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -113,7 +113,7 @@ class State:
         """Has a column for all that `cores` read from turns. `ahead`: what later steps will ask for, measured in the
         same pass where it can be already and costs little more. Null for rows that nobody will ask: `cores` are
         measured of the rows `among` only, `ahead` of those of a part for which `stays` is true."""
-        wanted = list(dict.fromkeys(m for core in cores for m in measures(core) if m not in self.known))
+        wanted = list(dict.fromkeys(m for core in cores for m in measures(core, self.known)))
         if not wanted:
             return self
         rendered = self.renderer is not None
@@ -142,7 +142,7 @@ class State:
 
     def foreseen(self, ahead: Sequence[Core]) -> list[Core]:
         """What of `ahead` can be measured now."""
-        return [m for core in ahead for m in measures(core) if m not in self.known and self._computable(m)]
+        return [m for core in ahead for m in measures(core, self.known) if self._computable(m)]
 
     def with_measured(self, cores: Sequence[Core], pieces: Sequence[Sequence[pl.Series]]) -> State:
         """With a column for each expression; `pieces` are the values of each part, in the order of parts."""
@@ -182,10 +182,11 @@ def _spread(values: pl.Series, where: pl.Series) -> pl.Series:
     return values.gather(pl.select(pl.when(where).then(pl.lit(where).cum_sum() - 1)).to_series())
 
 
-def measures(core: Core) -> list[Core]:
-    """The largest parts of a trajectory-level expression that read turns and compare no rows."""
-    if not needs_turns(core):
+def measures(core: Core, known: Container[Core] = ()) -> list[Core]:
+    """The largest parts of a trajectory-level expression that read turns and compare no rows; what is known already
+    reads none."""
+    if not needs_turns(core, known):
         return []
     if not has_window(core):
         return [core]
-    return [m for child in children(core) for m in measures(child)]
+    return [m for child in children(core) for m in measures(child, known)]

@@ -5,10 +5,10 @@ Exact, as `compiler.frames` computes: none of them can be left out. `row` is amo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from curatec.compiler.content import TRAJECTORY_CONTENT
-from curatec.compiler.core import Column, Core, Path, Quantifier, walk
+from curatec.compiler.core import Column, Core, Path, Quantifier, children, walk
 from curatec.compiler.types import Level
 
 _ROW = frozenset({"row"})
@@ -42,9 +42,9 @@ assert _TRAJECTORY.keys() == TRAJECTORY_CONTENT.keys()
 _ROWS = {Level.TRAJECTORY: frozenset[str](), Level.TURN: _ROW, Level.CALL: _CALLS, Level.TOOL: frozenset[str]()}
 
 
-def needs_turns(core: Core) -> bool:
-    """Whether a trajectory-level expression reads anything below the trajectory."""
-    return any(map(_own_columns, walk(core)))
+def needs_turns(core: Core, known: Container[Core] = ()) -> bool:
+    """Whether a trajectory-level expression reads anything below the trajectory; what is known already does not."""
+    return core not in known and (bool(_own_columns(core)) or any(needs_turns(c, known) for c in children(core)))
 
 
 def turn_columns_of(

@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from ..tables import CALL, PART, REWARD_PART, RUNS, TURNS
+from .counts import counts
 from .digest import digests
 from .link import link
 from .model import Call, Part, RewardPart, Run, Turn
@@ -155,8 +156,9 @@ class Rows:
         return pl.DataFrame({name: runs[name] for name in RUNS}, schema=RUNS), made
 
     def write(self, runs: Path, turns: Path) -> None:
-        """Writes both tables as parquet. Raises OSError."""
-        for path, frame in zip((runs, turns), self.frames(), strict=True):
+        """Writes both tables as parquet, with the counts beside RUNS. Raises OSError."""
+        own, said = self.frames()
+        for path, frame in ((runs, own.with_columns(counts(own, said))), (turns, said)):
             try:
                 frame.write_parquet(path, compression="zstd", compression_level=1)
             except pl.exceptions.PolarsError as error:  # how polars reports a full disk

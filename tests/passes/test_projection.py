@@ -17,7 +17,7 @@ from curatec.compiler.types import Level, Type
 from curatec.runtime.conversation.tokens import RenderedTokens
 from curatec.runtime.corpus import load
 from curatec.runtime.formats.model import Run, Turn
-from curatec.runtime.formats.rows import finish
+from tests.reference.digest import finished
 from curatec.runtime.state import State
 from tests.semantics.corpora import Finished, corpora, write
 from tests.semantics.generate import expressions
@@ -106,7 +106,7 @@ def test_tokens_of_a_template(tmp_path: Path, name: str) -> None:
     from curatec.runtime.rendering import load as renderer_of
 
     said = Run("openai", [Turn("user", "hi", "text"), Turn("assistant", "Hello you", "text", loss_weight=1.0)])
-    state = load(write({"t": [(said, finish(said, set(), call_ids=True))]}, tmp_path), [], tmp_path).state
+    state = load(write({"t": [finished(said, set())]}, tmp_path), [], tmp_path).state
     tokens = RenderedTokens(renderer_of("builtin:tiny-qwen3", None, tmp_path, tmp_path, ()))
     made = Column(Level.TRAJECTORY, name, Type.INT)
     read = turn_columns_of([made], rendered=True)
