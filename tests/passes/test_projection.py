@@ -17,8 +17,8 @@ from curatec.compiler.types import Level, Type
 from curatec.runtime.conversation.tokens import RenderedTokens
 from curatec.runtime.corpus import load
 from curatec.runtime.formats.model import Run, Turn
-from tests.reference.digest import finished
 from curatec.runtime.state import State
+from tests.reference.digest import finished
 from tests.semantics.corpora import Finished, corpora, write
 from tests.semantics.generate import expressions
 from tests.semantics.test_expressions import LEVELS, same
