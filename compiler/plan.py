@@ -242,6 +242,12 @@ class Plan:
     derived: tuple[tuple[str, Type], ...] = ()
     tables: tuple[Table, ...] = ()  # those that the strategy joins or asks
     sealed: tuple[SealedSet, ...] = ()  # all of the file: no sink takes their tasks
+    written: Plan | None = field(default=None, compare=False, repr=False)  # what it was before it was optimised
+
+    @property
+    def as_written(self) -> Plan:
+        """What people see and digests are taken of. An optimised plan has the same steps and branches in its places."""
+        return self.written or self
 
     def branch(self, name: str) -> Branch:
         return next(b for b in (*self.stages, *self.sinks) if b.name == name)
@@ -275,7 +281,7 @@ def nodes(value: Any) -> Iterator[Any]:
     elif is_dataclass(value) and not isinstance(value, type):
         yield value
         for f in fields(value):
-            if f.name not in ("statement", "span", "source"):
+            if f.compare:
                 yield from nodes(getattr(value, f.name))
 
 
@@ -294,7 +300,10 @@ _ASIDE: dict[type, set[str]] = {
 
 
 def canonical(value: Any) -> Any:
-    """A plan node as JSON-ready data without labels, reasons, places and paths (semantics 34)."""
+    """A plan node as JSON-ready data without labels, reasons, places and paths (semantics 34). A whole plan is taken as
+    it was written."""
+    if isinstance(value, Plan) and value.written is not None:
+        return canonical(value.written)
     if is_dataclass(value) and not isinstance(value, type):
         aside = _ASIDE.get(type(value), set())
         kept = {f.name: canonical(getattr(value, f.name)) for f in fields(value) if f.compare and f.name not in aside}

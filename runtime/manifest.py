@@ -78,7 +78,7 @@ def build(
         "render": rendering(executed),
         "steps": steps(executed),
         "redacted": redacted(executed),
-        "branches": branches(whole),
+        "branches": branches(whole.as_written),
         "sinks": {name: _sink(w) for name, w in written.items()},
         "conservation": conservation(executed, written),
         "expectations": [
@@ -168,7 +168,7 @@ def redacted(executed: Executed) -> list[dict[str, Any]]:
 
 def steps(executed: Executed) -> list[dict[str, Any]]:
     """What each step did; its digest says what it is, so that `plan` can tell a changed one from a renamed one."""
-    digests = {(branch, step.label): plan.digest(step.operation) for branch, step in executed.plan.steps()}
+    digests = {(branch, step.label): plan.digest(step.operation) for branch, step in executed.plan.as_written.steps()}
     found = []
     for count in executed.ledger.counts:
         told = _drop_none(asdict(count))

@@ -51,16 +51,16 @@ def checked(request: Request) -> Checked:
 
 def chosen_plan(found: Checked, request: Request) -> plan.Plan:
     """The optimised plan of the asked strategy, with only the asked sinks."""
-    whole = optimise(found.plan(request.strategy))
+    whole = found.plan(request.strategy)
     if not request.only:
-        return whole
+        return optimise(whole)
     known = [sink.name for sink in whole.sinks]
     for name in request.only:
         if name not in known:
             raise CuratecError.of("C0213", f"the strategy emits no `{name}`", help=f"its sinks: {', '.join(known)}")
     kept = tuple(sink for sink in whole.sinks if sink.name in request.only)
     asked = tuple(e for e in whole.expectations if all(s is None or s in request.only for s in _sinks_of(e.condition)))
-    return replace(whole, sinks=kept, expectations=asked)
+    return optimise(replace(whole, sinks=kept, expectations=asked))
 
 
 def _sinks_of(test: plan.Test) -> Iterator[str | None]:

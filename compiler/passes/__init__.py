@@ -4,6 +4,7 @@ order. None changes a row, a ledger or a count (docs/optimiser.md)."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from curatec.compiler.passes.cheap_first import cheap_first
 from curatec.compiler.passes.hash_long_keys import hash_long_keys
@@ -15,6 +16,8 @@ PASSES: tuple[Callable[[Plan], Plan], ...] = (hash_long_keys, cheap_first)
 
 
 def optimise(whole: Plan) -> Plan:
+    """What is run in place of a plan: the same steps in the same places, under the same labels."""
+    made = whole
     for rewrite in PASSES:
-        whole = rewrite(whole)
-    return whole
+        made = rewrite(made)
+    return replace(made, written=whole.as_written)

@@ -39,4 +39,5 @@ def _hashed(keys: tuple[Core, ...]) -> tuple[Core, ...]:
 
 
 def _hash(core: Core) -> Core:
-    return Apply(KEY, (core,), Type.TEXT) if core.type is Type.TEXT and needs_turns(core) else core
+    long = core.type is Type.TEXT and needs_turns(core) and not (isinstance(core, Apply) and core.function == KEY)
+    return Apply(KEY, (core,), Type.TEXT) if long else core

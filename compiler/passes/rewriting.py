@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 Node = TypeVar("Node")
-APART = ("statement", "span", "source")  # what is written, not what is meant
+APART = ("statement", "span", "source", "written")  # what is written, not what is meant
 
 
 def everywhere(node: Node, rewrite: Callable[[Any], Any]) -> Node:

@@ -79,6 +79,7 @@ def compare(
     """Compare a plan, its parsed inputs, its side data and the digest of its tokenizer with an output, if there is
     one."""
     output, damage = _last(out)
+    whole = whole.as_written
     sources = tuple(_source(given, output) for given in inputs)
     beside = tuple(
         _beside(kind, name, now, output)
