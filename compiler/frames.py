@@ -7,7 +7,7 @@ grouped back by position (semantics 8, 10); outer columns come down by position 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -137,6 +137,10 @@ class Frames:
             self._memo[key] = self._compute(core, level).alias("value")
         return self._memo[key]
 
+    def each(self, cores: Sequence[Core], level: Level = Level.TRAJECTORY) -> list[pl.Series]:
+        """`series` of each: what is asked together may be computed together."""
+        return [self.series(core, level) for core in cores]
+
     def mask(self, core: Core, level: Level = Level.TRAJECTORY) -> pl.Series:
         """Where a condition is true; null counts as false."""
         values = self.series(core, level)
@@ -207,7 +211,7 @@ class Frames:
         if core.function not in ("is_null", "is_empty", "as_int"):
             return None
         argument = core.args[0]
-        if not _reads_path(argument) or (argument.type is not Type.JSON and core.function != "as_int"):
+        if not reads_path(argument) or (argument.type is not Type.JSON and core.function != "as_int"):
             return None
         kind = self._lower(cast("Core", Kind(argument)), level, leaves)
         if core.function == "is_null":
@@ -342,7 +346,7 @@ class Kind:
     type: Type = Type.TEXT
 
 
-def _reads_path(core: Core) -> bool:
+def reads_path(core: Core) -> bool:
     """Whether its value stands at a JSON path."""
     return isinstance(core, Path) or (isinstance(core, Quantifier) and isinstance(core.pick, Path))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from curatec.compiler import polars_functions as p
+from curatec.compiler.duckdb import functions as d
 from curatec.compiler.registry import Entry, Parameter, WindowEntry, numeric
 from curatec.compiler.types import NUMBERS, Type
 
@@ -30,12 +31,12 @@ def _branches(types: Sequence[Type]) -> Type:
 
 
 _BOOLEAN = (
-    Entry("and", (_one("a", B), _one("b", B)), B, "three-valued", "Both hold.", "true and 1 / 0 > 1", None, p.both, True),
-    Entry("or", (_one("a", B), _one("b", B)), B, "three-valued", "At least one holds.", "true or 1 / 0 > 1", True, p.either, True),
-    Entry("not", (_one("a", B),), B, "three-valued", "It does not hold.", "not false", True, p.negate, True),
+    Entry("and", (_one("a", B), _one("b", B)), B, "three-valued", "Both hold.", "true and 1 / 0 > 1", None, p.both, d.both, True),
+    Entry("or", (_one("a", B), _one("b", B)), B, "three-valued", "At least one holds.", "true or 1 / 0 > 1", True, p.either, d.either, True),
+    Entry("not", (_one("a", B),), B, "three-valued", "It does not hold.", "not false", True, p.negate, d.negate, True),
 )
 _COMPARISON = tuple(
-    Entry(op, (_one("a", *_ANY), _one("b", *_ANY)), B, "null in, null out", doc, example, gives, p.comparison(op), True)
+    Entry(op, (_one("a", *_ANY), _one("b", *_ANY)), B, "null in, null out", doc, example, gives, p.comparison(op), d.comparison(op), True)
     for op, doc, example, gives in (
         ("==", "Equal. Numbers compare with numbers, texts with texts.", '"a" == "a"', True),
         ("!=", "Not equal; null when either side is.", "1 != 2", True),
@@ -46,44 +47,44 @@ _COMPARISON = tuple(
     )
 )
 _NUMBER = (
-    Entry("+", (_one("a", *NUMBERS), _one("b", *NUMBERS)), numeric, "null in, null out", "Sum. Past 64 bits is an error.", "1 + 2", 3, p.add, True),
-    Entry("-", (_one("a", *NUMBERS), _one("b", *NUMBERS)), numeric, "null in, null out", "Difference.", "1 - 2.5", -1.5, p.subtract, True),
-    Entry("*", (_one("a", *NUMBERS), _one("b", *NUMBERS)), numeric, "null in, null out", "Product.", "3 * 4", 12, p.multiply, True),
-    Entry("/", (_one("a", *NUMBERS), _one("b", *NUMBERS)), F, "null in, null out", "Quotient, always a float; by zero it is null.", "1 / 0", None, p.divide, True),
-    Entry("**", (_one("a", *NUMBERS), _one("b", *NUMBERS)), F, "null in, null out", "Power, always a float; null where it is not a finite number.", "2 ** 3", 8.0, p.power, True),
-    Entry("negative", (_one("a", *NUMBERS),), numeric, "null in, null out", "Minus.", "-(2)", -2, p.negative, True),
-    Entry("abs", (_one("x", *NUMBERS),), numeric, "null in, null out", "Absolute value.", "abs(-2)", 2, p.absolute),
-    Entry("ln", (_one("x", *NUMBERS),), F, "null in, null out", "Natural logarithm; null unless x > 0.", "ln(1)", 0.0, p.ln),
-    Entry("sqrt", (_one("x", *NUMBERS),), F, "null in, null out", "Square root; null below 0.", "sqrt(9)", 3.0, p.sqrt),
-    Entry("round", (_one("x", *NUMBERS),), F, "null in, null out", "Nearest whole number, halves to the even one; a float.", "round(2.5)", 2.0, p.round_even),
-    Entry("least", (_one("a", *NUMBERS), Parameter("b", NUMBERS, repeated=True)), numeric, "null in, null out", "The smallest.", "least(3, 2)", 2, p.least),
-    Entry("greatest", (_one("a", *NUMBERS), Parameter("b", NUMBERS, repeated=True)), numeric, "null in, null out", "The largest.", "greatest(3, 2)", 3, p.greatest),
+    Entry("+", (_one("a", *NUMBERS), _one("b", *NUMBERS)), numeric, "null in, null out", "Sum. Past 64 bits is an error.", "1 + 2", 3, p.add, d.add, True),
+    Entry("-", (_one("a", *NUMBERS), _one("b", *NUMBERS)), numeric, "null in, null out", "Difference.", "1 - 2.5", -1.5, p.subtract, d.subtract, True),
+    Entry("*", (_one("a", *NUMBERS), _one("b", *NUMBERS)), numeric, "null in, null out", "Product.", "3 * 4", 12, p.multiply, d.multiply, True),
+    Entry("/", (_one("a", *NUMBERS), _one("b", *NUMBERS)), F, "null in, null out", "Quotient, always a float; by zero it is null.", "1 / 0", None, p.divide, d.divide, True),
+    Entry("**", (_one("a", *NUMBERS), _one("b", *NUMBERS)), F, "null in, null out", "Power, always a float; null where it is not a finite number.", "2 ** 3", 8.0, p.power, d.power, True),
+    Entry("negative", (_one("a", *NUMBERS),), numeric, "null in, null out", "Minus.", "-(2)", -2, p.negative, d.negative, True),
+    Entry("abs", (_one("x", *NUMBERS),), numeric, "null in, null out", "Absolute value.", "abs(-2)", 2, p.absolute, d.absolute),
+    Entry("ln", (_one("x", *NUMBERS),), F, "null in, null out", "Natural logarithm; null unless x > 0.", "ln(1)", 0.0, p.ln, d.ln),
+    Entry("sqrt", (_one("x", *NUMBERS),), F, "null in, null out", "Square root; null below 0.", "sqrt(9)", 3.0, p.sqrt, d.sqrt),
+    Entry("round", (_one("x", *NUMBERS),), F, "null in, null out", "Nearest whole number, halves to the even one; a float.", "round(2.5)", 2.0, p.round_even, d.round_even),
+    Entry("least", (_one("a", *NUMBERS), Parameter("b", NUMBERS, repeated=True)), numeric, "null in, null out", "The smallest.", "least(3, 2)", 2, p.least, d.least),
+    Entry("greatest", (_one("a", *NUMBERS), Parameter("b", NUMBERS, repeated=True)), numeric, "null in, null out", "The largest.", "greatest(3, 2)", 3, p.greatest, d.greatest),
 )
 _TEXT = (
-    Entry("lower", (_one("text", T),), T, "null in, null out", "Lower case, defined once for all engines.", 'lower("ÄB")', "äb", p.lower),
-    Entry("trim", (_one("text", T),), T, "null in, null out", "Without space, tab, CR, LF and FF at both ends.", 'trim("  a\\n")', "a", p.trim),
-    Entry("length", (_one("value", T, TS),), I, "null in, null out", "Code points of a text; items of a list.", 'length("naïve")', 5, p.length),
-    Entry("slice", (_one("text", T), _one("start", I), Parameter("count", (I,), optional=True)), T, "null in, null out", "`count` code points from `start` (from 0), to the end without `count`.", 'slice("abcd", 1, 2)', "bc", p.slice_text),
-    Entry("truncate", (_one("text", T), _one("n", I), Parameter("keep", (T,), literal=True, optional=True, words=("start", "end", "ends")), Parameter("marker", (T,), literal=True, optional=True)), T, "null in, null out", "At most `n` code points of the text; `keep: ends` keeps head and tail; `marker` stands where something is missing.", 'truncate("abcdef", 4, keep: ends)', "abef", p.truncate),
-    Entry("concat", (_one("a", T), Parameter("b", (T,), repeated=True, optional=True)), T, "nulls ignored", "One text after the other; null counts as nothing.", 'concat("a", null, "b")', "ab", p.concat),
-    Entry("contains", (_one("text", T), _one("part", T)), B, "null in, null out", "Whether the text has the part in it, letter for letter.", 'contains("abc", "b")', True, p.contains),
-    Entry("starts_with", (_one("text", T), _one("part", T)), B, "null in, null out", "Whether the text begins with the part.", 'starts_with("abc", "ab")', True, p.starts_with),
-    Entry("ends_with", (_one("text", T), _one("part", T)), B, "null in, null out", "Whether the text ends with the part.", 'ends_with("abc", "bc")', True, p.ends_with),
-    Entry("extract", (_one("text", T), Parameter("pattern", (T,), literal=True, pattern=True), Parameter("group", (I,), literal=True, optional=True)), T, "null in, null out", "What a group of the pattern matched first; the first group, or all without one. No match is null.", 'extract("order W12", r"W([0-9]+)")', "12", p.extract),
-    Entry("replace", (_one("text", T), Parameter("pattern", (T,), literal=True, pattern=True), Parameter("with", (T,), literal=True)), T, "null in, null out", "Every match replaced; `${1}` is the first group.", 'replace("a1b2", r"[0-9]", "")', "ab", p.replace),
-    Entry("matches", (_one("text", T), Parameter("pattern", (T,), literal=True, pattern=True)), B, "null in, null out", "`text ~ pattern`: whether the pattern occurs in the text.", '"order W12" ~ r"W[0-9]+"', True, p.matches, True),
-    Entry("has", (_one("list", TS), _one("item", T)), B, "null in, null out", "Whether a list has the item.", 'has(["a", "b"], "b")', True, p.has),
-    Entry("join", (_one("list", TS), Parameter("between", (T,), literal=True)), T, "null in, null out", "The items of a list with a text between them.", 'join(["a", "b"], "+")', "a+b", p.join),
+    Entry("lower", (_one("text", T),), T, "null in, null out", "Lower case, defined once for all engines.", 'lower("ÄB")', "äb", p.lower, d.lower),
+    Entry("trim", (_one("text", T),), T, "null in, null out", "Without space, tab, CR, LF and FF at both ends.", 'trim("  a\\n")', "a", p.trim, d.trim),
+    Entry("length", (_one("value", T, TS),), I, "null in, null out", "Code points of a text; items of a list.", 'length("naïve")', 5, p.length, d.length),
+    Entry("slice", (_one("text", T), _one("start", I), Parameter("count", (I,), optional=True)), T, "null in, null out", "`count` code points from `start` (from 0), to the end without `count`.", 'slice("abcd", 1, 2)', "bc", p.slice_text, d.slice_text),
+    Entry("truncate", (_one("text", T), _one("n", I), Parameter("keep", (T,), literal=True, optional=True, words=("start", "end", "ends")), Parameter("marker", (T,), literal=True, optional=True)), T, "null in, null out", "At most `n` code points of the text; `keep: ends` keeps head and tail; `marker` stands where something is missing.", 'truncate("abcdef", 4, keep: ends)', "abef", p.truncate, d.truncate),
+    Entry("concat", (_one("a", T), Parameter("b", (T,), repeated=True, optional=True)), T, "nulls ignored", "One text after the other; null counts as nothing.", 'concat("a", null, "b")', "ab", p.concat, d.concat),
+    Entry("contains", (_one("text", T), _one("part", T)), B, "null in, null out", "Whether the text has the part in it, letter for letter.", 'contains("abc", "b")', True, p.contains, d.contains),
+    Entry("starts_with", (_one("text", T), _one("part", T)), B, "null in, null out", "Whether the text begins with the part.", 'starts_with("abc", "ab")', True, p.starts_with, d.starts_with),
+    Entry("ends_with", (_one("text", T), _one("part", T)), B, "null in, null out", "Whether the text ends with the part.", 'ends_with("abc", "bc")', True, p.ends_with, d.ends_with),
+    Entry("extract", (_one("text", T), Parameter("pattern", (T,), literal=True, pattern=True), Parameter("group", (I,), literal=True, optional=True)), T, "null in, null out", "What a group of the pattern matched first; the first group, or all without one. No match is null.", 'extract("order W12", r"W([0-9]+)")', "12", p.extract, d.extract),
+    Entry("replace", (_one("text", T), Parameter("pattern", (T,), literal=True, pattern=True), Parameter("with", (T,), literal=True)), T, "null in, null out", "Every match replaced; `${1}` is the first group.", 'replace("a1b2", r"[0-9]", "")', "ab", p.replace, d.replace),
+    Entry("matches", (_one("text", T), Parameter("pattern", (T,), literal=True, pattern=True)), B, "null in, null out", "`text ~ pattern`: whether the pattern occurs in the text.", '"order W12" ~ r"W[0-9]+"', True, p.matches, d.matches, True),
+    Entry("has", (_one("list", TS), _one("item", T)), B, "null in, null out", "Whether a list has the item.", 'has(["a", "b"], "b")', True, p.has, d.has),
+    Entry("join", (_one("list", TS), Parameter("between", (T,), literal=True)), T, "null in, null out", "The items of a list with a text between them.", 'join(["a", "b"], "+")', "a+b", p.join, d.join),
 )
 _CHOICE = (
-    Entry("coalesce", (_one("a", *_ANY), Parameter("b", _ANY, repeated=True)), _same, "nulls ignored", "The first that is not null.", "coalesce(null, 2)", 2, p.coalesce),
-    Entry("if", (_one("condition", B), _one("then", *_ANY), _one("else", *_ANY)), _branches, "three-valued", "`if c then a else b`; null counts as false.", "if 1 / 0 > 1 then 1 else 2", 2, p.conditional, True),
-    Entry("is_null", (_one("value", *_ANY, TS),), B, "never null", "Whether there is no value.", "null is null", True, p.is_null, True),
-    Entry("is_empty", (_one("value", T, TS),), B, "never null", 'Whether it is null, `""` or a list without items.', '"" is empty', True, p.is_empty, True),
-    Entry("one_of", (_one("value", I, F, T, B), Parameter("choices", (I, F, T, B), repeated=True)), B, "null in, null out", "`value in {…}`.", '"a" in {"a", "b"}', True, p.one_of, True),
-    Entry("as_int", (_one("value", T, I, F),), I, "null in, null out", "`[+-]?[0-9]{1,18}`, or a whole number; else null.", '"12" as int', 12, p.as_int, True),
-    Entry("as_float", (_one("value", T, I, F),), F, "null in, null out", "A finite decimal number; else null.", '"1.5" as float', 1.5, p.as_float, True),
-    Entry("as_text", (_one("value", T, I, B),), T, "null in, null out", "A whole number or flag as text.", "12 as text", "12", p.as_text, True),
+    Entry("coalesce", (_one("a", *_ANY), Parameter("b", _ANY, repeated=True)), _same, "nulls ignored", "The first that is not null.", "coalesce(null, 2)", 2, p.coalesce, d.coalesce),
+    Entry("if", (_one("condition", B), _one("then", *_ANY), _one("else", *_ANY)), _branches, "three-valued", "`if c then a else b`; null counts as false.", "if 1 / 0 > 1 then 1 else 2", 2, p.conditional, d.conditional, True),
+    Entry("is_null", (_one("value", *_ANY, TS),), B, "never null", "Whether there is no value.", "null is null", True, p.is_null, d.is_null, True),
+    Entry("is_empty", (_one("value", T, TS),), B, "never null", 'Whether it is null, `""` or a list without items.', '"" is empty', True, p.is_empty, d.is_empty, True),
+    Entry("one_of", (_one("value", I, F, T, B), Parameter("choices", (I, F, T, B), repeated=True)), B, "null in, null out", "`value in {…}`.", '"a" in {"a", "b"}', True, p.one_of, d.one_of, True),
+    Entry("as_int", (_one("value", T, I, F),), I, "null in, null out", "`[+-]?[0-9]{1,18}`, or a whole number; else null.", '"12" as int', 12, p.as_int, d.as_int, True),
+    Entry("as_float", (_one("value", T, I, F),), F, "null in, null out", "A finite decimal number; else null.", '"1.5" as float', 1.5, p.as_float, d.as_float, True),
+    Entry("as_text", (_one("value", T, I, B),), T, "null in, null out", "A whole number or flag as text.", "12 as text", "12", p.as_text, d.as_text, True),
 )
 
 FUNCTIONS: dict[str, Entry] = {entry.name: entry for entry in (*_BOOLEAN, *_COMPARISON, *_NUMBER, *_TEXT, *_CHOICE)}

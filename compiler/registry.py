@@ -14,7 +14,7 @@ from curatec.compiler.types import Type
 
 Options = dict[str, Any]
 # arguments lowered, options, types of the arguments → the engine's expression
-PolarsLowering = Callable[[Sequence[Any], Options, Sequence[Type]], Any]
+Lowering = Callable[[Sequence[Any], Options, Sequence[Type]], Any]
 NullRule = Literal["null in, null out", "nulls ignored", "three-valued", "never null"]
 
 
@@ -42,7 +42,8 @@ class Entry:
     doc: str
     example: str
     gives: Any
-    polars: PolarsLowering | None = None
+    polars: Lowering | None = None
+    duckdb: Lowering | None = None
     operator: bool = False
 
     def result(self, types: Sequence[Type]) -> Type:
