@@ -121,13 +121,13 @@ class State:
         taken = [m for m in dict.fromkeys(along(self.foreseen(ahead), read)) if m not in wanted]
 
         def work(_: int, frames: Frames) -> list[pl.Series]:
-            own = [frames.series(core) for core in wanted]
             left = stays(frames) if taken and stays is not None else None
             if left is None or left.all():
-                return [*own, *(frames.series(core) for core in taken)]
+                return frames.each([*wanted, *taken])
+            own = frames.each(wanted)
             turns = frames.turns.filter(left.gather(frames.turns["run"])).drop("run")
             some = self.frames(frames.runs.filter(left), turns)
-            return [*own, *(_spread(some.series(core), left) for core in taken)]
+            return [*own, *(_spread(values, left) for values in some.each(taken))]
 
         try:
             asked = self if among is None else self.keep(among)
@@ -169,7 +169,7 @@ class State:
         """The state with what had to be measured, and one value for each row and expression."""
         state = self.measured(cores, ahead)
         frames = state.frames(state.rows)
-        return state, [frames.series(core) for core in cores]
+        return state, frames.each(cores)
 
 
 def _by_part(rows: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
