@@ -1,7 +1,7 @@
 """Comparisons of rows as SQL over one narrow table `rows`.
 
-`row_at` is the position of a row; `k0`, `k1`, … are its keys and `o0`, `o1`, … what orders it. Nulls come last both ways
-(semantics 13), and texts compare by code point, which is how DuckDB compares the bytes of UTF-8.
+`row_at` is the position of a row; `k0`, `k1`, … are its keys and `o0`, `o1`, … what orders it. Nulls come last both
+ways (semantics 13), and texts compare by code point, which is how DuckDB compares the bytes of UTF-8.
 """
 
 from __future__ import annotations
