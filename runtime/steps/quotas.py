@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from math import floor
 
@@ -15,6 +15,9 @@ from curatec.runtime.state import State
 from curatec.runtime.steps.groups import in_order
 from curatec.runtime.steps.step import Place, apply
 
+_AT_ONCE = 2**16  # rows
+
+
 # ---- per each ----
 
 
@@ -23,19 +26,26 @@ def _(operation: plan.LimitEach, state: State, place: Place) -> State:
     """A row stays while any of its elements has room; then all of its elements have one more."""
     measured, [each, *order] = state.values([operation.each, *(o.value for o in operation.order)], place.ahead)
     rows = measured.rows
-    lists = each.to_list()
-    kept, taken = [True] * rows.height, Counter[str]()
-    for i in in_order(state.engine, rows["id"], order, [o.descending for o in operation.order]):
-        own = {element for element in lists[i] or () if element is not None}
-        kept[i] = not own or any(taken[element] < operation.count for element in own)
-        if own and kept[i]:
+    ordered = in_order(state.engine, rows["id"], order, [o.descending for o in operation.order])
+    kept, taken = list[bool](), Counter[str]()
+    for own in _elements(each.gather(ordered)):
+        room = not own or any(taken[element] < operation.count for element in own)
+        kept.append(room)
+        if room:
             taken.update(own)
-    mask = pl.Series(kept, dtype=pl.Boolean)
+    mask = pl.DataFrame({"at": ordered, "kept": kept}, schema_overrides={"kept": pl.Boolean}).sort("at")["kept"]
     shown = each.filter(~mask).list.join(", ")
     place.drop(rows.filter(~mask)["id"], key=shown, reason=place.step.because or "over the limit")
     after = measured.keep(mask)
-    place.count(state, after, null_key=sum(1 for own in lists if not own))
+    place.count(state, after, null_key=int((each.list.len().fill_null(0) == 0).sum()))
     return after
+
+
+def _elements(lists: pl.Series) -> Iterator[set[str]]:
+    """The distinct elements of each list, a piece of the column after the other: as Python texts all would be large."""
+    for piece in lists.to_frame().iter_slices(_AT_ONCE):
+        for elements in piece.to_series().to_list():
+            yield {element for element in elements or () if element is not None}
 
 
 # ---- mixes ----
