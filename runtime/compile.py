@@ -18,6 +18,7 @@ from curatec.dsl.diagnostics import CuratecError, Diagnostic
 from curatec.runtime import expectations, manifest, sinks
 from curatec.runtime.cache import Cache
 from curatec.runtime.data_lints import data_lints
+from curatec.runtime.engines import opened, refuse_missing
 from curatec.runtime.execute import Executed, execute
 from curatec.runtime.inputs import Input, read_inputs
 from curatec.runtime.ledger import LINEAGE
@@ -78,7 +79,13 @@ def compile_spec(request: Request, watch: Watch | None = None) -> Compiled:
     whole = chosen_plan(found, request)
     out = request.out or default_out(whole.strategy)
     target = out.resolve() if out.is_symlink() else out  # a link stays a link
-    with told(), cache_for(request) as cache, staging(target) as stage:
+    refuse_missing(whole, request.engine)
+    with (
+        told(),
+        cache_for(request) as cache,
+        staging(target) as stage,
+        opened(request.engine, request.memory, request.threads, stage) as engine,
+    ):
         watch.phase("reading")
         side = read_side(whole, found.program.project, request.allowed)
         renderer = read_renderer(whole, found.program.project, request.allowed)
@@ -87,7 +94,14 @@ def compile_spec(request: Request, watch: Watch | None = None) -> Compiled:
         scratch.mkdir()
         made.mkdir()
         executed = execute(
-            whole, inputs, scratch, side=side, renderer=renderer, limit=request.limit, progress=watch.phase
+            whole,
+            inputs,
+            scratch,
+            side=side,
+            renderer=renderer,
+            limit=request.limit,
+            progress=watch.phase,
+            engine=engine,
         )
         watch.phase("writing")
         written = {branch.name: sinks.write(executed, branch, made) for branch in whole.sinks}

@@ -94,6 +94,7 @@ def build(
             "started": started.isoformat(timespec="seconds"),
             "host": platform.node(),
             "python": sys.version.split()[0],
+            "engine": executed.start.engine.name,
             "files": {i.corpus.name: list(i.parsed.files) for i in executed.loaded.inputs},
         },
     }
