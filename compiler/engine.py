@@ -39,6 +39,10 @@ class Engine(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def memory(self) -> int | None:
+        """Bytes that the whole run may hold, about; null for as much as there is."""
+
     def batch(
         self,
         runs: pl.DataFrame,
@@ -80,6 +84,9 @@ class Polars:
     """Expressions as polars plans (`frames`), rows compared in polars."""
 
     name = "polars"
+
+    def __init__(self, memory: int | None = None) -> None:
+        self.memory = memory
 
     def batch(
         self,

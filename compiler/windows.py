@@ -69,4 +69,5 @@ def aggregate(window: Window, argument: pl.Series | None, keys: Sequence[pl.Seri
     if not keys:
         return frame.with_columns(value=value)["value"]
     whole = pl.all_horizontal(pl.col(name).is_not_null() for name in columns)
-    return frame.with_columns(value=pl.when(whole).then(value.over(list(columns))))["value"]
+    grouped = frame.with_columns(x=pl.when(whole).then("x"))  # what is in no group cannot fail to fit either
+    return grouped.with_columns(value=pl.when(whole).then(value.over(list(columns))))["value"]

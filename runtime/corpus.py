@@ -92,7 +92,7 @@ def load(inputs: Sequence[Input], cores: Sequence[Core], scratch: Path, engine: 
     meta, args = paths_of(cores, "meta"), paths_of(cores, "args")
     toolsets: dict[str, str] = {}
     frames: list[pl.DataFrame] = []
-    now = turns.Turns(kept=turns.KEPT)
+    now = turns.Turns(kept=turns.kept(engine.memory))
     groups = list(_groups(inputs))
     for number, group in enumerate(groups):
         rows, changed = _settled_group(group, meta, toolsets, engine)

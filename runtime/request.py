@@ -30,6 +30,9 @@ class Request:
     only: tuple[str, ...] = ()  # sinks; all when empty
     no_cache: bool = False
     trial: bool = False  # a failing expectation is told in the manifest, and stops nothing
+    engine: str = "polars"  # this and what follows never change what is written
+    memory: int | None = None  # bytes
+    threads: int | None = None
 
 
 @dataclass(frozen=True)

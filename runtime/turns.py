@@ -17,6 +17,7 @@ from curatec.runtime.tables import TURNS
 
 # Parts stay in memory up to this size together: most corpora fit, and every sink reads them.
 KEPT = 64 * 2**20  # bytes
+_SHARE = 16  # of the memory that a run may hold, as little as this are turns
 _UNPACKED = 4  # times the size on disk: what turns take in memory, about
 _PLACE = ("row", "turn")  # columns that are always there
 COLUMNS = (*TURNS, "edited")
@@ -89,6 +90,11 @@ class Turns:
             case kept:
                 turns = kept.select(wanted)
         return turns.join(pl.DataFrame({"row": rows}), on="row", how="semi", maintain_order="left")
+
+
+def kept(memory: int | None) -> int:
+    """Bytes of turns that stay in memory where a run may hold so much; null: as much as there is."""
+    return KEPT if memory is None else min(KEPT, memory // _SHARE)
 
 
 def shifted(frame: pl.DataFrame, offset: int) -> pl.DataFrame:

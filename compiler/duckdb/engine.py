@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,38 +16,46 @@ from curatec.compiler.duckdb.functions import PRELUDE
 from curatec.compiler.engine import OutOfRange
 from curatec.compiler.frames import DTYPES, SideTables, Tokens
 from curatec.compiler.json_path import JsonPath
+from curatec.dsl.diagnostics import CuratecError
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
     from curatec.compiler.frames import Frames
 
 
 class DuckDB:
-    """`memory` bounds what DuckDB holds, in bytes; beyond it goes to `scratch`. `threads`: all cores without it."""
+    """`memory` is what the whole run may hold, `own` what DuckDB holds of it, in bytes; beyond that it goes to the
+    folder `spill`. `threads`: all cores without it."""
 
     name = "duckdb"
 
-    def __init__(self, memory: int | None = None, threads: int | None = None, scratch: Path | None = None) -> None:
-        self.memory = memory
-        self.threads = threads
-        self.scratch = scratch
-
-    @cached_property
-    def _connection(self) -> DuckDBPyConnection:
+    def __init__(
+        self,
+        memory: int | None = None,
+        own: int | None = None,
+        threads: int | None = None,
+        spill: Path | None = None,
+    ) -> None:
         import duckdb
 
-        given = {"memory_limit": f"{self.memory}B" if self.memory else None, "threads": self.threads}
+        given = {"memory_limit": f"{own}B" if own else None, "threads": threads, "temp_directory": spill and str(spill)}
         config: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        if self.scratch is not None:
-            config["temp_directory"] = str(self.scratch)
-        made = duckdb.connect(config=config)
+        self.memory = memory
+        self._connection = duckdb.connect(config=config)
         for head, body in PRELUDE.items():
-            made.execute(f"create macro {head} as {body}")
-        return made
+            self._connection.execute(f"create macro {head} as {body}")
+
+    def __enter__(self) -> DuckDB:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
 
     def select(self, sql: str, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-        """The rows of a statement over some tables. Raises OutOfRange where a whole number does not fit."""
+        """The rows of a statement over some tables; several threads may ask at once.
+
+        Raises OutOfRange where a whole number does not fit in 64 bits, CuratecError (C0640) where the memory does not
+        suffice.
+        """
         import duckdb
 
         cursor = self._connection.cursor()
@@ -57,6 +65,15 @@ class DuckDB:
             found = pl.from_arrow(cursor.sql(sql).to_arrow_table())
         except (duckdb.OutOfRangeException, duckdb.ConversionException) as error:
             raise OutOfRange(str(error)) from None
+        except duckdb.OutOfMemoryException:
+            message = "DuckDB needs more memory than it is given"
+            raise CuratecError.of("C0640", message, help="give more with `--memory`, or leave it out") from None
+        except duckdb.InterruptException:
+            raise KeyboardInterrupt from None
+        except duckdb.IOException as error:
+            if "No space left" in str(error):
+                raise OSError(errno.ENOSPC, "No space left on device") from None
+            raise
         finally:
             cursor.close()
         assert isinstance(found, pl.DataFrame)

@@ -101,7 +101,7 @@ def window(function: str, type_: Type, keys: int, *, descending: bool = False) -
             f"select case when {known} then rank() over ({groups}order by x {direction} nulls last) end as value\n"
             "from rows\norder by row_at"
         )
-    grouped = f"\n  group by {', '.join(names)}" if names else ""
+    grouped = f"\n  where {whole}\n  group by {', '.join(names)}" if names else ""
     shown = "".join(f"{k}, " for k in names)
     joined = " and ".join(f"groups.{k} = rows.{k}" for k in names)
     join = f"left join groups on {joined}" if names else "cross join groups"

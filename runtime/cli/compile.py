@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 @click.option("--no-cache", is_flag=True, help="Parse the runs anew and keep nothing of it.")
 @click.option("--dry-run", is_flag=True, help="Do everything but publish.")
 @options.allow_option
-@click.option("--engine", type=click.Choice(["polars", "duckdb"]), default="polars", help="What runs the plan.")
+@options.engine_option
 @click.option(
     "--threads", metavar="N", type=click.IntRange(1, 4096), help="Threads of the engine; all cores by default."
 )
-@click.option("--memory", metavar="SIZE", help="A bound such as 4GB (not available yet).")
+@click.option(
+    "--memory",
+    metavar="SIZE",
+    help="What the run may hold, about: fewer turns stay in memory, and duckdb writes to disk what it sorts and joins.",
+)
 @click.option("--trust", is_flag=True, help="Run the code that a spec names (there is none in this version).")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @options.json_option
@@ -59,14 +63,26 @@ def command(
     JSON: {"out", "published", "strategy", "partial", "inputs", "steps", "sinks", "conservation", "expectations",
     "seconds", "diagnostics"}; the parts are those of OUT/manifest.json.
     """
-    refuse_engine(engine)
+    bytes_ = options.size(memory)
     if threads is not None:
         os.environ["POLARS_MAX_THREADS"] = str(threads)  # read when polars is imported
-    if not as_json and not quiet:
-        _tell_unused(memory, trust)
+    if trust and not as_json and not quiet:
+        tell("note: `--trust` changes nothing: this version runs no code that a spec names")
     from curatec.runtime.request import Request
 
-    request = Request(spec, strategy, out, options.params(given), allowed, limit, only, no_cache)
+    request = Request(
+        spec,
+        strategy,
+        out,
+        options.params(given),
+        allowed,
+        limit,
+        only,
+        no_cache,
+        engine=engine,
+        memory=bytes_,
+        threads=threads,
+    )
     compiled = compiling(request, shown=not quiet and not as_json, dry_run=dry_run)
     if as_json:
         say_json(as_data(compiled, published=not dry_run))
@@ -80,22 +96,6 @@ def command(
         say()
         say("nothing was published (--dry-run)" if dry_run else next_commands(compiled))
     return 0
-
-
-def refuse_engine(engine: str) -> None:
-    """Says no to an engine that is not there yet."""
-    from curatec.runtime.cli.guard import UsageProblem
-
-    if engine == "duckdb":
-        help_ = "leave `--engine` out: polars runs every spec, and the result does not depend on the engine"
-        raise UsageProblem.of("C0501", "the engine `duckdb` is not available yet", help=help_)
-
-
-def _tell_unused(memory: str | None, trust: bool) -> None:
-    if memory is not None:
-        tell("note: `--memory` is not available yet; turns are read part by part, and nothing else is bounded")
-    if trust:
-        tell("note: `--trust` changes nothing: this version runs no code that a spec names")
 
 
 def compiling(request: Request, *, shown: bool, dry_run: bool = False) -> Compiled:

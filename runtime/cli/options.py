@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -19,6 +20,12 @@ allow_option = click.option(
     type=click.Path(path_type=Path),
     help="A folder outside the project that may be read.",
 )
+engine_option = click.option(
+    "--engine",
+    type=click.Choice(["polars", "duckdb"]),
+    default="polars",
+    help="What runs the plan; the output is the same.",
+)
 spec_argument = click.argument("spec", metavar="SPEC")
 out_argument = click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
 
@@ -34,3 +41,21 @@ def params(given: tuple[str, ...]) -> dict[str, str]:
             raise click.UsageError(f"`-D {name}` is given twice")
         found[name] = value
     return found
+
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)(i?)B?", re.IGNORECASE)
+_LEAST = 64 * 10**6  # bytes: Python and its libraries alone hold more
+
+
+def size(text: str | None) -> int | None:
+    """`4GB`, `800 MB` or `1.5GiB` in bytes."""
+    if text is None:
+        return None
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise click.UsageError(f"`--memory {text}` is not a size: write 4GB, 800MB or 1.5GiB")
+    number, unit, binary = found.groups()
+    bytes_ = int(float(number) * (1024 if binary else 1000) ** " KMGT".index(unit.upper() or " "))
+    if bytes_ < _LEAST:
+        raise click.UsageError(f"`--memory {text}` is too little: give 64MB at least, such as 500MB or 1GB")
+    return bytes_

@@ -182,6 +182,7 @@ class Interpreter:
         found = {
             keys: functions.aggregate(core.function, [v for _, v in members], core.type)
             for keys, members in groups.items()
+            if None not in keys
         }
         return None if None in mine else found[mine]
 
