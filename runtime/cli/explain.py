@@ -33,9 +33,6 @@ def command(
     """
     if _CODE.fullmatch(what) and not Path(what).exists():
         return _code(what.upper(), as_json)
-    from curatec.runtime.cli.compile import refuse_engine
-
-    refuse_engine(engine)
     from curatec.dsl.diagnostics import to_json
     from curatec.runtime.answers.explain import as_data
     from curatec.runtime.request import Request, checked, chosen_plan
