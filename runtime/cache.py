@@ -14,7 +14,8 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,10 +93,14 @@ class Entry:
         except OSError:
             whole = False
         if not whole:
-            self.cache.damaged.add(self.key)  # it may be that it cannot be removed
-            self.cache.discard(self.key)
-            raise DamagedEntry(self.key)
+            raise self.damaged()
         self.cache.looked_at.add(path)
+
+    def damaged(self) -> DamagedEntry:
+        """Takes the entry out of sight; the error that says so."""
+        self.cache.damaged.add(self.key)  # it may be that it cannot be removed
+        self.cache.discard(self.key)
+        return DamagedEntry(self.key)
 
 
 class Cache:
@@ -164,6 +169,22 @@ class Cache:
         with contextlib.suppress(OSError):
             self._discard(self._entry(key))
 
+    def beside(self, folder: Path) -> bool:
+        """Whether files of a folder can be linked into the cache."""
+        try:
+            return self.root.stat().st_dev == folder.stat().st_dev
+        except OSError:
+            return False
+
+    def scratch(self) -> AbstractContextManager[Path]:
+        """A folder whose files can be linked into the cache; it is gone afterwards. Raises CacheError."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            made = Path(tempfile.mkdtemp(prefix=".new-", dir=self.root))
+        except OSError as error:
+            raise CacheError(error.errno, error.strerror or str(error), str(self.root)) from error
+        return _removed(made)
+
     def stay(self) -> None:
         """A sign of life, now and then, for the entries that this process was given: they are still being read."""
         if time.monotonic() - self._touched < _TOUCH:
@@ -228,6 +249,14 @@ class Cache:
         return total
 
 
+@contextlib.contextmanager
+def _removed(folder: Path) -> Iterator[Path]:
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def _touch(seal: Path) -> None:
     with contextlib.suppress(OSError):  # a read-only cache can still be read
         os.utime(seal)
@@ -235,11 +264,10 @@ def _touch(seal: Path) -> None:
 
 def _seal(directory: Path) -> int:
     """Bytes of what is sealed."""
-    listed = {
-        path.name: {"size": path.stat().st_size, "xxh3_128": hash_file(path)} for path in sorted(directory.iterdir())
-    }
-    (directory / _SEAL).write_bytes(orjson.dumps(listed))
-    return sum(int(file["size"]) for file in listed.values())
+    listed = {path.name: Sealed(path.stat().st_size, hash_file(path)) for path in sorted(directory.iterdir())}
+    said = {name: {"size": file.size, "xxh3_128": file.digest} for name, file in listed.items()}
+    (directory / _SEAL).write_bytes(orjson.dumps(said))
+    return sum(file.size for file in listed.values())
 
 
 def _said(entry: Path) -> dict[str, Sealed]:

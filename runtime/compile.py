@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,18 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
+from curatec.compiler import plan
+from curatec.compiler.check.program import Checked
 from curatec.dsl.diagnostics import CuratecError, Diagnostic
 from curatec.runtime import expectations, manifest, sinks
-from curatec.runtime.cache import Cache
+from curatec.runtime.cache import Cache, DamagedEntry
 from curatec.runtime.data_lints import data_lints
 from curatec.runtime.engines import opened, refuse_missing
 from curatec.runtime.execute import Executed, execute
 from curatec.runtime.inputs import Input, read_inputs
-from curatec.runtime.ledger import LINEAGE
+from curatec.runtime.ledger import LINEAGE, Ledger
+from curatec.runtime.memo.memo import Memo, memo_for
+from curatec.runtime.memo.written import Sunk
 from curatec.runtime.publish import MANIFEST, full_disk, publish, staging
 from curatec.runtime.report import card, page
 from curatec.runtime.request import Request, Watch, checked, chosen_plan, default_out
@@ -73,63 +77,95 @@ def cache_for(request: Request) -> Iterator[Cache]:
 
 def compile_spec(request: Request, watch: Watch | None = None) -> Compiled:
     """Everything from the spec's text to a published OUT. Raises CuratecError; nothing is published then."""
-    watch = watch or Watch()
-    started = datetime.now(UTC)
     found = checked(request)
     whole = chosen_plan(found, request)
     out = request.out or default_out(whole.strategy)
     target = out.resolve() if out.is_symlink() else out  # a link stays a link
     refuse_missing(whole, request.engine)
-    with (
-        told(),
-        cache_for(request) as cache,
-        staging(target) as stage,
-        opened(request.engine, request.memory, request.threads, stage) as engine,
-    ):
+    with told(), cache_for(request) as cache:
+        while True:
+            try:
+                return _compiled(request, found, whole, cache, out, target, watch or Watch())
+            except DamagedEntry:  # it is not found any more: what it held is computed again
+                continue
+
+
+def _compiled(
+    request: Request, found: Checked, whole: plan.Plan, cache: Cache, out: Path, target: Path, watch: Watch
+) -> Compiled:
+    """One try. Raises DamagedEntry as well, when a file of the cache is not what it was."""
+    started = datetime.now(UTC)
+    project, allowed = found.program.project, request.allowed
+    with staging(target) as stage, opened(request.engine, request.memory, request.threads, stage) as engine:
         watch.phase("reading")
-        side = read_side(whole, found.program.project, request.allowed)
-        renderer = read_renderer(whole, found.program.project, request.allowed)
-        inputs = read_inputs(whole.corpora, found.program.project, request.allowed, cache, watch.reading)
-        scratch, made = stage / "scratch", stage / "out"
-        scratch.mkdir()
+        side = read_side(whole, project, allowed)
+        renderer = read_renderer(whole, project, allowed)
+        inputs = read_inputs(whole.corpora, project, allowed, cache, watch.reading)
+        memo = None if request.no_cache else memo_for(whole, inputs, side, renderer, request.limit, cache)
+        made = stage / "out"
         made.mkdir()
-        executed = execute(
-            whole,
-            inputs,
-            scratch,
-            side=side,
-            renderer=renderer,
-            limit=request.limit,
-            progress=watch.phase,
-            engine=engine,
-        )
-        watch.phase("writing")
-        written = {branch.name: sinks.write(executed, branch, made) for branch in whole.sinks}
-        executed.ledger.settle()
-        outcomes = expectations.ask(executed, written)
-        failed = expectations.failures(outcomes)
-        if failed and not request.trial:
-            raise CuratecError(failed)
-        lints = [*(d for d in found.diagnostics if d.severity != "error"), *data_lints(executed, written, inputs)]
-        _write_tables(executed, written, inputs, made)
-        summary = manifest.build(
-            executed,
-            spec_name=request.spec,
-            spec_text=found.program.root.parsed.source.text,
-            modules=[(m.parsed.source.name, m.parsed.source.text) for m in found.program.modules],
-            written=written,
-            expectations=outcomes,
-            lints=lints,
-            partial=request.limit is not None,
-            started=started,
-        )
-        watch.phase("report")
-        (made / "README.md").write_text(card.render(summary), encoding="utf-8")
-        (made / "report.html").write_text(page.render(executed, written, summary), encoding="utf-8")
-        manifest.seal(summary, made, started)
+        with scratch_for(stage, memo) as scratch:
+            executed = execute(
+                whole,
+                inputs,
+                scratch,
+                side=side,
+                renderer=renderer,
+                limit=request.limit,
+                progress=watch.phase,
+                engine=engine,
+                memo=memo,
+            )
+            watch.phase("writing")
+            sunk = {branch.name: sink(executed, branch, made, target, memo) for branch in whole.sinks}
+            written = {name: one.written for name, one in sunk.items()}
+            executed.ledger.settle()
+            outcomes = expectations.ask(executed, written)
+            failed = expectations.failures(outcomes)
+            if failed and not request.trial:
+                raise CuratecError(failed)
+            lints = [*(d for d in found.diagnostics if d.severity != "error"), *data_lints(executed, written, inputs)]
+            _write_tables(executed, written, inputs, made)
+            summary = manifest.build(
+                executed,
+                spec_name=request.spec,
+                spec_text=found.program.root.parsed.source.text,
+                modules=[(m.parsed.source.name, m.parsed.source.text) for m in found.program.modules],
+                written=written,
+                expectations=outcomes,
+                lints=lints,
+                partial=request.limit is not None,
+                started=started,
+            )
+            watch.phase("report")
+            (made / "README.md").write_text(card.render(summary), encoding="utf-8")
+            (made / "report.html").write_text(page.render(executed, written, summary), encoding="utf-8")
+        manifest.seal(summary, made, started, {file: d for one in sunk.values() for file, d in one.digests.items()})
         manifest.write(summary, made / MANIFEST)
         publish(made, target)
     return Compiled(out, summary, tuple(lints))
+
+
+@contextmanager
+def scratch_for(stage: Path, memo: Memo | None) -> Iterator[Path]:
+    """An empty folder for turns that steps write: beside OUT, or where the cache can take them over as they are."""
+    with memo.scratch(stage) if memo is not None else nullcontext() as given:
+        scratch = given or stage / "scratch"
+        scratch.mkdir(exist_ok=True)
+        yield scratch
+
+
+def sink(executed: Executed, branch: plan.Branch, made: Path, target: Path, memo: Memo | None) -> Sunk:
+    """A sink's files below `made`, from the cache where it wrote the same before. Its rows join the ledger."""
+    kept = memo.lend(branch.name, made, target) if memo is not None else None
+    if kept is not None:
+        executed.ledger.frames.extend(kept.ledger)
+        return kept
+    own = replace(executed, ledger=Ledger())
+    written = sinks.write(own, branch, made)
+    executed.ledger.frames.extend(own.ledger.frames)
+    digests = memo.keep_sink(written, own.ledger.frames, made / branch.name) if memo is not None else {}
+    return Sunk(written, own.ledger.frames, digests)
 
 
 def _write_tables(executed: Executed, written: dict[str, Written], inputs: Sequence[Input], made: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -12,38 +13,31 @@ import polars as pl
 from curatec.compiler import plan
 from curatec.compiler.core import NODES, Core
 from curatec.compiler.engine import POLARS, Engine
-from curatec.compiler.frames import SideTables
+from curatec.compiler.frames import SideTables, paths_of
 from curatec.runtime import steps as registered
-from curatec.runtime.corpus import Loaded, load
+from curatec.runtime.corpus import Loaded, load, pieces_of
+from curatec.runtime.done import Done
 from curatec.runtime.inputs import Input
 from curatec.runtime.ledger import Ledger
+from curatec.runtime.memo.reached import Reached
 from curatec.runtime.side import held_out, side_of
 from curatec.runtime.state import State
 from curatec.runtime.steps.groups import in_order
 from curatec.runtime.steps.step import Place, run
+from curatec.runtime.turns import Turns
+from curatec.runtime.way import Stop, Way, edits_turns, ways
 
 if TYPE_CHECKING:
+    from curatec.runtime.memo.memo import Memo
     from curatec.runtime.rendering import Renderer
 
 REGISTERED = registered.REGISTERED  # importing them is what makes `run` know them
-# After these a trajectory may say something else, or its tokens are counted by another measure.
-_EDITS = (
-    plan.TurnsFilter,
-    plan.TurnsSet,
-    plan.TurnsCut,
-    plan.View,
-    plan.Redact,
-    plan.Render,
-    plan.Decompose,
-    plan.Distractors,
-    plan.Rebind,
-    plan.Recover,
-)
 
 
 @dataclass(frozen=True)
 class Executed:
-    """`ends` is the state at the end of each stage and sink; `shared` that of the shared steps."""
+    """`ends` is the state at the end of each stage and sink; `shared` that of the shared steps. `skipped`: how many
+    stops of each branch (None: shared) did not run, because what they give was kept."""
 
     plan: plan.Plan
     loaded: Loaded
@@ -53,6 +47,7 @@ class Executed:
     ledger: Ledger
     held: dict[str, pl.Series] = field(default_factory=dict)  # sink → ids of runs of sealed tasks, before its steps
     splits: pl.DataFrame | None = None  # id and split of every row that the `split` of the strategy saw
+    skipped: dict[str | None, int] = field(default_factory=dict)
 
 
 def execute(
@@ -65,52 +60,119 @@ def execute(
     limit: int | None = None,
     progress: Callable[[str], None] | None = None,
     engine: Engine = POLARS,
+    memo: Memo | None = None,
 ) -> Executed:
     """Run a plan over parsed inputs. `side` holds its tables and sealed sets, `renderer` is what its `render` names;
-    `scratch` takes spilled turns; `limit` keeps the lowest ids (semantics 32)."""
-    loaded = load(inputs, list(expressions(whole)), scratch, engine)
+    `scratch` takes spilled turns; `limit` keeps the lowest ids (semantics 32). With `memo` each branch begins behind
+    the last state that was kept of it."""
+    loaded, first = _loaded(whole, inputs, scratch, engine, memo)
     start = replace(_limited(loaded.state, limit), side=side)
-    ledger = Ledger()
-    tell = progress or (lambda label: None)
-    partial = start.rows.height < loaded.state.rows.height
-    splits: list[pl.DataFrame] = []
+    work = _Work(whole, loaded, replace(start, renderer=renderer), scratch, progress or (lambda label: None), memo)
+    ends: dict[str | None, Reached] = {}
+    for way in ways(whole):
+        base = ends[way.base] if way.branch is not None else replace(first, state=start)
+        ends[way.branch] = work.go(base, way)
+    states = {name: reached.state for name, reached in ends.items() if name is not None}
+    return Executed(whole, loaded, start, ends[None].state, states, work.ledger, work.held, work.splits, work.skipped)
 
-    def run_all(state: State, steps: Sequence[plan.Step], first: int, name: str | None, beyond: list[Core]) -> State:
-        for i, step in enumerate(steps):
-            tell(step.label)
-            rest = steps[i + 1 :]
-            ahead = [*until_edit(rest), *(beyond if not any(edits_turns(s) for s in rest) else ())]
-            state = run(state, Place(step, first + i, name, ledger, scratch, loaded, tuple(ahead), renderer, partial))
-            if isinstance(step.operation, plan.Split):
-                splits.append(state.rows.select("id", "split"))
-        return state
 
-    def clean(state: State, branch: plan.Branch) -> State:
-        """What later steps made or changed is held against each sealed set again."""
-        passed = whole.passed(branch)
-        for at, (position, step) in enumerate(passed):
-            later = (s for _, s in passed[at + 1 :])
-            if isinstance(step.operation, plan.Decontaminate) and any(map(edits_turns, later)):
-                again = replace(step, label=f"{step.label}_again")
-                place = Place(again, position, branch.name, ledger, scratch, loaded, (), renderer, partial, again=True)
-                state = run(state, place)
-        return state
+def _loaded(
+    whole: plan.Plan, inputs: Sequence[Input], scratch: Path, engine: Engine, memo: Memo | None
+) -> tuple[Loaded, Reached]:
+    """What `from` gives."""
+    cores = list(expressions(whole))
+    like = State(pl.DataFrame(), Turns(), {}, paths_of(cores, "args"), engine=engine)
+    kept = memo.last([memo.keys.source], like) if memo is not None else None
+    if kept is not None:
+        return Loaded(kept.reached.state, pieces_of(inputs), tuple(inputs)), kept.reached
+    began = perf_counter()
+    loaded = load(inputs, cores, scratch, engine)
+    if memo is None:
+        return loaded, Reached(loaded.state)
+    reached = Reached(loaded.state, done={memo.keys.source: Done()}, seconds=perf_counter() - began)
+    return loaded, memo.keep(memo.keys.source, reached, end=True)
 
-    after_shared = [core for branch in (*whole.stages, *whole.sinks) for core in until_edit(branch.steps)]
-    shared = run_all(start, whole.shared, 0, None, after_shared)
-    ends: dict[str, State] = {}
-    position = len(whole.shared)
-    held: dict[str, pl.Series] = {}
-    for branch in (*whole.stages, *whole.sinks):
-        base = ends[branch.base] if branch.base is not None else shared
-        if branch.target is not None:  # no quota of a sink counts what it may not take (semantics 27)
-            sealed = held_out(base.rows, side_of(base))
-            held[branch.name] = base.rows["id"].filter(sealed)
-            base = base.keep(~sealed)
-        end = run_all(base, branch.steps, position, branch.name, [])
-        ends[branch.name] = clean(end, branch) if branch.target is not None else end
-        position += len(branch.steps)
-    return Executed(whole, loaded, start, shared, ends, ledger, held, splits[0] if splits else None)
+
+@dataclass
+class _Work:
+    """A plan while it runs. `like` is the state at `from`, with the renderer that `render` gives."""
+
+    whole: plan.Plan
+    loaded: Loaded
+    like: State
+    scratch: Path
+    tell: Callable[[str], None]
+    memo: Memo | None
+    ledger: Ledger = field(default_factory=Ledger)
+    held: dict[str, pl.Series] = field(default_factory=dict)
+    splits: pl.DataFrame | None = None
+    skipped: dict[str | None, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.partial = self.like.rows.height < self.loaded.state.rows.height
+        self.meta = paths_of(expressions(self.whole), "meta")
+        branches = (*self.whole.stages, *self.whole.sinks)
+        self.after_shared = [core for branch in branches for core in until_edit(branch.steps)]
+
+    def go(self, reached: Reached, way: Way) -> Reached:
+        """The end of a branch, from that of its base or from the last state of it that was kept."""
+        keys = self.memo.keys.along(way.branch) if self.memo is not None else [""] * len(way.stops)
+        kept = self.memo.last(keys, self.like) if self.memo is not None else None
+        passed = kept.passed if kept is not None else []
+        reached = kept.reached if kept is not None else reached
+        reached = replace(reached, state=self.loaded.with_meta(reached.state, self.meta))
+        for stop, done in zip(way.stops, passed, strict=False):
+            self._told(done, stop, way.branch)
+        for at in range(len(passed), len(way.stops)):
+            stop = way.stops[at]
+            self.tell(stop.label)
+            began = perf_counter()
+            state, done = self._done(reached.state, way, at)
+            self._told(done, stop, way.branch)
+            reached = reached.behind(keys[at], state, done, perf_counter() - began)
+            if self.memo is not None:
+                reached = self.memo.keep(keys[at], reached, end=at == len(way.stops) - 1)
+        self.skipped[way.branch] = len(passed)
+        return reached
+
+    def _done(self, state: State, way: Way, at: int) -> tuple[State, Done]:
+        """The state behind a stop, and what was done there."""
+        stop = way.stops[at]
+        if stop.step is None:
+            sealed = held_out(state.rows, side_of(state))
+            return state.keep(~sealed), Done(held=state.rows["id"].filter(sealed))
+        step = replace(stop.step, label=stop.label, because=None, see=())
+        ledger = Ledger()
+        place = Place(
+            step,
+            stop.position,
+            way.branch,
+            ledger,
+            self.scratch,
+            self.loaded,
+            self._ahead(way, at),
+            self.like.renderer,
+            self.partial,
+            stop.again,
+        )
+        after = run(state, place)
+        splits = after.rows.select("id", "split") if isinstance(step.operation, plan.Split) else None
+        return after, Done(ledger.counts[0], ledger.frames, ledger.lineage, None, splits)
+
+    def _ahead(self, way: Way, at: int) -> tuple[Core, ...]:
+        """What later stops will read of the same turns."""
+        if way.stops[at].again:
+            return ()
+        rest = [stop.step for stop in way.stops[at + 1 :] if stop.step is not None]
+        beyond = self.after_shared if way.branch is None and not any(map(edits_turns, rest)) else []
+        return (*until_edit(rest), *beyond)
+
+    def _told(self, done: Done, stop: Stop, branch: str | None) -> None:
+        done.tell(self.ledger, stop, branch)
+        if done.held is not None and branch is not None:
+            self.held[branch] = done.held
+        if self.splits is None:
+            self.splits = done.splits
 
 
 def _limited(state: State, limit: int | None) -> State:
@@ -118,10 +180,6 @@ def _limited(state: State, limit: int | None) -> State:
         return state
     lowest = state.rows.sort("digest", "id")["id"].head(limit)
     return state.keep(state.rows["id"].is_in(lowest.implode()))
-
-
-def edits_turns(step: plan.Step) -> bool:
-    return isinstance(step.operation, _EDITS)
 
 
 def until_edit(steps: Sequence[plan.Step]) -> list[Core]:

@@ -100,9 +100,10 @@ def build(
     }
 
 
-def seal(summary: dict[str, Any], made: Path, started: datetime) -> None:
-    """Adds what is known only when every other file is written: digests, and the time it took."""
-    files = _files(made)
+def seal(summary: dict[str, Any], made: Path, started: datetime, known: Mapping[str, str]) -> None:
+    """Adds what is known only when every other file is written: digests (some are `known` already), and the time it
+    took."""
+    files = _files(made, known)
     # It names files of the corpus, so it alone follows a renamed one.
     summary["run"]["rejects"] = files.pop(REJECTS, None)
     summary["files"] = files
@@ -246,12 +247,12 @@ def _lint(diagnostic: Diagnostic) -> dict[str, Any]:
     return made | ({"line": place["line"]} if place and "line" in place else {})
 
 
-def _files(stage: Path) -> dict[str, Any]:
+def _files(stage: Path, known: Mapping[str, str]) -> dict[str, Any]:
     """Every file of OUT but the manifest: size and digest."""
+    names = {path.relative_to(stage).as_posix(): path for path in sorted(stage.rglob("*")) if path.is_file()}
     return {
-        path.relative_to(stage).as_posix(): {"bytes": path.stat().st_size, "digest": file_digest(path)}
-        for path in sorted(stage.rglob("*"))
-        if path.is_file()
+        name: {"bytes": path.stat().st_size, "digest": known.get(name) or file_digest(path)}
+        for name, path in names.items()
     }
 
 

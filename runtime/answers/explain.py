@@ -14,8 +14,9 @@ from curatec.compiler.passes.projection import along, turn_columns_of
 from curatec.compiler.types import Level
 from curatec.runtime.answers.core_text import core_text, list_text
 from curatec.runtime.answers.operation_text import context_text, says
-from curatec.runtime.execute import edits_turns, expressions, until_edit
+from curatec.runtime.execute import expressions, until_edit
 from curatec.runtime.state import measures
+from curatec.runtime.way import edits_turns
 
 
 def as_data(whole: plan.Plan) -> dict[str, Any]:

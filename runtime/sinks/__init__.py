@@ -51,12 +51,12 @@ def write(executed: Executed, branch: plan.Branch, out: Path) -> Written:
     with tempfile.TemporaryDirectory(prefix=".sink-", dir=out) as scratch:
         place = Place(executed, branch, end, folder, Path(scratch))
         written = _WRITERS[type(branch.target)](place, branch.target)
-    return _with_held_out(written, executed.held[branch.name], executed)
+    return _with_held_out(written, executed.held.get(branch.name), executed)
 
 
-def _with_held_out(written: Written, ids: pl.Series, executed: Executed) -> Written:
+def _with_held_out(written: Written, ids: pl.Series | None, executed: Executed) -> Written:
     """Runs of sealed tasks are in no sink, with no opt-out (semantics 27): dropped as by a rule of its own."""
-    if ids.is_empty():
+    if ids is None or ids.is_empty():
         return written
     executed.ledger.add(ids, "dropped", sink=written.name, reason="held_out")
     dropped = dict(sorted({**written.dropped, "held_out": len(ids)}.items()))

@@ -1,0 +1,68 @@
+"""What a sink wrote as files of a cache entry: its folder, its account, its rows of the ledger."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import orjson
+import polars as pl
+
+from curatec.runtime.cache import Entry, hash_file
+from curatec.runtime.ledger import LINEAGE
+from curatec.runtime.memo.files import lend, link
+from curatec.runtime.sinks.written import Written
+
+_ACCOUNT, _LEDGER, _LINEAGE = ".account.json", ".ledger.arrow", ".lineage.arrow"
+
+
+def save(folder: Path, made: Path, written: Written, ledger: Sequence[pl.DataFrame]) -> None:
+    """Writes what a sink made, below its folder `made`, into the empty folder of an entry."""
+    for file in written.files:
+        link(made.parent / file, folder / Path(file).name)
+    account = {f.name: getattr(written, f.name) for f in fields(written) if f.name != "lineage"}
+    (folder / _ACCOUNT).write_bytes(orjson.dumps(account))
+    if ledger:
+        pl.concat(ledger).write_ipc(folder / _LEDGER, compression="uncompressed")
+    written.lineage.select(*LINEAGE).write_ipc(folder / _LINEAGE, compression="uncompressed")
+
+
+@dataclass(frozen=True)
+class Sunk:
+    """What a sink has written: its account and its rows of the ledger. `digests` are those that are known of its files,
+    by their paths relative to OUT."""
+
+    written: Written
+    ledger: Sequence[pl.DataFrame]
+    digests: Mapping[str, str]
+
+
+def lent(entry: Entry, out: Path, former: Path) -> Sunk:
+    """Puts the files of an entry below `out`, which takes the place of `former`. Raises DamagedEntry, with `out` as it
+    was."""
+    account = orjson.loads(entry.file(_ACCOUNT).read_bytes())
+    lineage = pl.read_ipc(entry.file(_LINEAGE))
+    ledger = [pl.read_ipc(entry.file(_LEDGER))] if _LEDGER in entry.files else []
+    tuples = {name: tuple(account[name]) for name in ("files", "notes")}
+    written = Written(**{**account, **tuples}, lineage=lineage)
+    folder = out / written.name
+    folder.mkdir()
+    try:
+        digests = {file: _lend(entry, out / file, former / file) for file in written.files}
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
+    return Sunk(written, ledger, digests)
+
+
+def _lend(entry: Entry, new: Path, former: Path) -> str:
+    try:
+        lend(entry.path / new.name, new, former)
+    except FileNotFoundError:
+        raise entry.damaged() from None
+    digest = hash_file(new)
+    if digest != entry.files[new.name].digest:
+        raise entry.damaged()
+    return digest
