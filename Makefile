@@ -2,7 +2,7 @@
 # make test   install with the training stack, then linters, types and every test
 # make fast   the tests that need no training stack
 # make dev    links for type checkers and editors
-# make bench  measure the promises of the command line, beside a bare script
+# make bench  the fixed job beside the same by hand; BENCH="--runs 10000 --pairs 3" makes it short
 
 PYTHON ?= python3
 VENV := .venv
@@ -38,8 +38,8 @@ test: lint
 fast: dev
 	$(BIN)/pytest -n 2
 
-bench: $(VENV)/core
-	$(BIN)/python benchmarks/figures.py
+bench: $(VENV)/all
+	$(BIN)/python benchmarks/fixed_job.py $(BENCH)
 
 clean:
 	rm -rf $(VENV) .links out build *.egg-info
