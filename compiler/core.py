@@ -126,6 +126,17 @@ def columns(node: Core, level: Level) -> set[str]:
     return {n.name for n in walk(node) if isinstance(n, Column) and n.level is level}
 
 
+_CHECKED = {"+", "-", "*", "negative", "abs"}  # of integers: the result may not fit
+
+
+def may_fail(node: Core) -> bool:
+    """Whether a number in it may not fit in 64 bits, which is an error wherever it happens."""
+    return any(
+        isinstance(n, Window) or (isinstance(n, Apply) and n.function in _CHECKED and n.type is Type.INT)
+        for n in walk(node)
+    )
+
+
 def has_window(node: Core) -> bool:
     """Whether its value depends on other rows."""
     return any(isinstance(n, Window) for n in walk(node))

@@ -12,12 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from curatec.compiler import plan
-from curatec.compiler.core import Apply, Core, has_window, walk
+from curatec.compiler.core import Apply, Core, may_fail
 from curatec.compiler.passes.projection import WIDE, turn_columns_of
 from curatec.compiler.passes.rewriting import everywhere
 from curatec.compiler.types import Type
-
-_CHECKED = {"+", "-", "*", "negative", "abs"}  # of integers: their result may not fit
 
 
 def cheap_first(whole: plan.Plan) -> plan.Plan:
@@ -59,13 +57,6 @@ def _negated(core: Core) -> Core:
 def _cost(term: Core) -> int:
     """0: nothing is read, or it has to be asked of all; 1: narrow columns of turns; 2: their texts and calls."""
     read = turn_columns_of([term])
-    if not read or has_window(term) or _may_fail(term):
+    if not read or may_fail(term):
         return 0
     return 2 if read & WIDE else 1
-
-
-def _may_fail(core: Core) -> bool:
-    return any(
-        isinstance(node, Apply) and node.function in _CHECKED and all(a.type is Type.INT for a in node.args)
-        for node in walk(core)
-    )
