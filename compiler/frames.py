@@ -19,8 +19,9 @@ import polars as pl
 from curatec.compiler import json_path
 from curatec.compiler.content import TRAJECTORY_CONTENT, TURN_CONTENT
 from curatec.compiler.core import Apply, Column, Const, Core, InTable, Path, Quantifier, Window, walk
-from curatec.compiler.functions import FUNCTIONS
+from curatec.compiler.functions import FUNCTIONS, unsettled
 from curatec.compiler.json_path import JsonPath
+from curatec.compiler.polars_functions import settled
 from curatec.compiler.text import hash_key
 from curatec.compiler.types import Level, Type
 from curatec.compiler.windows import aggregate
@@ -179,29 +180,37 @@ class Frames:
 
     def _scalar(self, core: Core, level: Level) -> pl.Series:
         leaves: dict[Core, str] = {}
-        expr = self._lower(core, level, leaves)
+        expr = self._open(core, level, leaves)
         height = self.table(level).height
         columns = {name: self.series(leaf, level) for leaf, name in leaves.items()}
         frame = pl.DataFrame({"height": pl.int_range(height, eager=True), **columns})
         value = frame.select(value=expr.cast(DTYPES[core.type])).to_series()
-        if len(value) == height:
-            return value
-        # A constant comes out as one value, and so does a `when` between constants that chose one of them for all rows.
-        return value.new_from_index(0, height) if height else value.clear()
+        if len(value) != height:
+            # A constant comes out as one value; so does a `when` between constants that chose one of them for all rows.
+            value = value.new_from_index(0, height) if height else value.clear()
+        return settled(value) if unsettled(core) else value
 
     def _lower(self, core: Core, level: Level, leaves: dict[Core, str]) -> pl.Expr:
         if isinstance(core, Const) and core not in self._known:
             return literal(core)
-        if isinstance(core, Apply) and core.function != KEY and core not in self._known:
-            special = self._json_state(core, level, leaves)
-            if special is not None:
-                return special
-            entry = FUNCTIONS[core.function]
-            assert entry.polars is not None, core.function
-            args = [self._lower(a, level, leaves) for a in core.args]
-            return cast("pl.Expr", entry.polars(args, dict(core.options), [a.type for a in core.args]))
+        # A float that has to be settled is a column of its own: an expression of `when` would hold it three times.
+        if isinstance(core, Apply) and core.function != KEY and core not in self._known and not unsettled(core):
+            return self._open(core, level, leaves)
         name = leaves.setdefault(core, f"leaf{len(leaves)}")
         return pl.col(name)
+
+    def _open(self, core: Core, level: Level, leaves: dict[Core, str]) -> pl.Expr:
+        """What the lowerings give, not settled."""
+        if not isinstance(core, Apply) or core.function == KEY or core in self._known:
+            return self._lower(core, level, leaves)
+        special = self._json_state(core, level, leaves)
+        if special is not None:
+            return special
+        entry = FUNCTIONS[core.function]
+        assert entry.polars is not None, core.function
+        open_ = entry.hands_on if core.type is Type.FLOAT else 0
+        args = [(self._open if i < open_ else self._lower)(a, level, leaves) for i, a in enumerate(core.args)]
+        return cast("pl.Expr", entry.polars(args, dict(core.options), [a.type for a in core.args]))
 
     def _json_state(self, core: Apply, level: Level, leaves: dict[Core, str]) -> pl.Expr | None:
         """`meta.x is null`, `args.list is empty`: asked of the kind, since objects and lists have no text.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from curatec.compiler import polars_functions as p
+from curatec.compiler.core import Apply, Core
 from curatec.compiler.duckdb import functions as d
 from curatec.compiler.registry import Entry, Parameter, WindowEntry, numeric
 from curatec.compiler.types import NUMBERS, Type
@@ -47,16 +48,16 @@ _COMPARISON = tuple(
     )
 )
 _NUMBER = (
-    Entry("+", (_one("a", *NUMBERS), _one("b", *NUMBERS)), numeric, "null in, null out", "Sum. Past 64 bits is an error.", "1 + 2", 3, p.add, d.add, True),
-    Entry("-", (_one("a", *NUMBERS), _one("b", *NUMBERS)), numeric, "null in, null out", "Difference.", "1 - 2.5", -1.5, p.subtract, d.subtract, True),
-    Entry("*", (_one("a", *NUMBERS), _one("b", *NUMBERS)), numeric, "null in, null out", "Product.", "3 * 4", 12, p.multiply, d.multiply, True),
-    Entry("/", (_one("a", *NUMBERS), _one("b", *NUMBERS)), F, "null in, null out", "Quotient, always a float; by zero it is null.", "1 / 0", None, p.divide, d.divide, True),
-    Entry("**", (_one("a", *NUMBERS), _one("b", *NUMBERS)), F, "null in, null out", "Power, always a float; null where it is not a finite number.", "2 ** 3", 8.0, p.power, d.power, True),
-    Entry("negative", (_one("a", *NUMBERS),), numeric, "null in, null out", "Minus.", "-(2)", -2, p.negative, d.negative, True),
-    Entry("abs", (_one("x", *NUMBERS),), numeric, "null in, null out", "Absolute value.", "abs(-2)", 2, p.absolute, d.absolute),
-    Entry("ln", (_one("x", *NUMBERS),), F, "null in, null out", "Natural logarithm; null unless x > 0.", "ln(1)", 0.0, p.ln, d.ln),
-    Entry("sqrt", (_one("x", *NUMBERS),), F, "null in, null out", "Square root; null below 0.", "sqrt(9)", 3.0, p.sqrt, d.sqrt),
-    Entry("round", (_one("x", *NUMBERS),), F, "null in, null out", "Nearest whole number, halves to the even one; a float.", "round(2.5)", 2.0, p.round_even, d.round_even),
+    Entry("+", (_one("a", *NUMBERS), _one("b", *NUMBERS)), numeric, "null in, null out", "Sum. Past 64 bits is an error.", "1 + 2", 3, p.add, d.add, True, unsettled=True, hands_on=2),
+    Entry("-", (_one("a", *NUMBERS), _one("b", *NUMBERS)), numeric, "null in, null out", "Difference.", "1 - 2.5", -1.5, p.subtract, d.subtract, True, unsettled=True, hands_on=2),
+    Entry("*", (_one("a", *NUMBERS), _one("b", *NUMBERS)), numeric, "null in, null out", "Product.", "3 * 4", 12, p.multiply, d.multiply, True, unsettled=True, hands_on=2),
+    Entry("/", (_one("a", *NUMBERS), _one("b", *NUMBERS)), F, "null in, null out", "Quotient, always a float; by zero it is null.", "1 / 0", None, p.divide, d.divide, True, unsettled=True, hands_on=1),
+    Entry("**", (_one("a", *NUMBERS), _one("b", *NUMBERS)), F, "null in, null out", "Power, always a float; null where it is not a finite number.", "2 ** 3", 8.0, p.power, d.power, True, unsettled=True),
+    Entry("negative", (_one("a", *NUMBERS),), numeric, "null in, null out", "Minus.", "-(2)", -2, p.negative, d.negative, True, unsettled=True, hands_on=1),
+    Entry("abs", (_one("x", *NUMBERS),), numeric, "null in, null out", "Absolute value.", "abs(-2)", 2, p.absolute, d.absolute, hands_on=1),
+    Entry("ln", (_one("x", *NUMBERS),), F, "null in, null out", "Natural logarithm; null unless x > 0.", "ln(1)", 0.0, p.ln, d.ln, unsettled=True),
+    Entry("sqrt", (_one("x", *NUMBERS),), F, "null in, null out", "Square root; null below 0.", "sqrt(9)", 3.0, p.sqrt, d.sqrt, unsettled=True),
+    Entry("round", (_one("x", *NUMBERS),), F, "null in, null out", "Nearest whole number, halves to the even one; a float.", "round(2.5)", 2.0, p.round_even, d.round_even, unsettled=True, hands_on=1),
     Entry("least", (_one("a", *NUMBERS), Parameter("b", NUMBERS, repeated=True)), numeric, "null in, null out", "The smallest.", "least(3, 2)", 2, p.least, d.least),
     Entry("greatest", (_one("a", *NUMBERS), Parameter("b", NUMBERS, repeated=True)), numeric, "null in, null out", "The largest.", "greatest(3, 2)", 3, p.greatest, d.greatest),
 )
@@ -83,11 +84,21 @@ _CHOICE = (
     Entry("is_empty", (_one("value", T, TS),), B, "never null", 'Whether it is null, `""` or a list without items.', '"" is empty', True, p.is_empty, d.is_empty, True),
     Entry("one_of", (_one("value", I, F, T, B), Parameter("choices", (I, F, T, B), repeated=True)), B, "null in, null out", "`value in {…}`.", '"a" in {"a", "b"}', True, p.one_of, d.one_of, True),
     Entry("as_int", (_one("value", T, I, F),), I, "null in, null out", "`[+-]?[0-9]{1,18}`, or a whole number; else null.", '"12" as int', 12, p.as_int, d.as_int, True),
-    Entry("as_float", (_one("value", T, I, F),), F, "null in, null out", "A finite decimal number; else null.", '"1.5" as float', 1.5, p.as_float, d.as_float, True),
+    Entry("as_float", (_one("value", T, I, F),), F, "null in, null out", "A finite decimal number; else null.", '"1.5" as float', 1.5, p.as_float, d.as_float, True, unsettled=True),
     Entry("as_text", (_one("value", T, I, B),), T, "null in, null out", "A whole number or flag as text.", "12 as text", "12", p.as_text, d.as_text, True),
 )
 
 FUNCTIONS: dict[str, Entry] = {entry.name: entry for entry in (*_BOOLEAN, *_COMPARISON, *_NUMBER, *_TEXT, *_CHOICE)}
+
+
+def unsettled(core: Core) -> bool:
+    """Whether what the lowerings of an expression give has to be settled: infinity and no number are null, -0.0 is 0.0."""
+    if not isinstance(core, Apply) or core.type is not Type.FLOAT or core.function not in FUNCTIONS:
+        return False
+    entry = FUNCTIONS[core.function]
+    return entry.unsettled or any(map(unsettled, core.args[: entry.hands_on]))
+
+
 # What can be written as `name(…)`.
 CALLABLE = {name: entry for name, entry in FUNCTIONS.items() if not entry.operator}
 

@@ -1,7 +1,7 @@
 """How polars computes each function and operator. Each takes lowered arguments, options and argument types.
 
-Where polars and SQL differ unless told how, semantics.md decides: x/0 is null, no NaN or infinity exists, integers
-that do not fit in 64 bits are an error, division goes by a true column.
+Where polars and SQL differ unless told how, semantics.md decides: x/0 is null, integers that do not fit in 64 bits are
+an error, division goes by a true column. Floats that the language does not have are settled by whoever lowers.
 """
 
 from __future__ import annotations
@@ -54,15 +54,16 @@ def comparison(symbol: str) -> Callable[[Args, Options, Types], pl.Expr]:
 # ---- numbers ----
 
 
-def _finite(e: pl.Expr) -> pl.Expr:
-    return pl.when(e.is_finite()).then(e)
+def settled(values: pl.Series) -> pl.Series:
+    """Floats as the language has them: infinity and no number are null, -0.0 is 0.0 (semantics 14)."""
+    return pl.select(pl.when(values == 0).then(0.0).when(values.is_finite()).then(values)).to_series()
 
 
 def _arithmetic(compute: Callable[[pl.Expr, pl.Expr], pl.Expr], a: Args, types: Types) -> pl.Expr:
     if all(t is Type.INT for t in types):
         # 128 bits hold any sum or product of two 64-bit integers; the strict cast raises where 64 do not.
         return compute(a[0].cast(pl.Int128), a[1].cast(pl.Int128)).cast(pl.Int64)
-    return _finite(compute(a[0].cast(pl.Float64), a[1].cast(pl.Float64)))
+    return compute(a[0].cast(pl.Float64), a[1].cast(pl.Float64))
 
 
 def add(a: Args, _: Options, types: Types) -> pl.Expr:
@@ -78,18 +79,19 @@ def multiply(a: Args, _: Options, types: Types) -> pl.Expr:
 
 
 def _as_column(e: pl.Expr) -> pl.Expr:
-    """A divisor becomes a column of its own: polars divides by a literal, or by a column that it knows to be constant
-    (also one that comes out of `when`), through the reciprocal, in the last bit wrong."""
+    """A divisor or exponent becomes a column of its own: by a literal, or a column that it knows to be constant (also
+    one that comes out of `when`), polars divides through the reciprocal and takes powers as products, in the last bit
+    wrong."""
     return e + pl.int_range(pl.len()) * 0.0
 
 
 def divide(a: Args, _: Options, __: Types) -> pl.Expr:
     divisor = a[1].cast(pl.Float64)
-    return _finite(pl.when(divisor != 0).then(a[0].cast(pl.Float64) / _as_column(divisor)))
+    return pl.when(divisor != 0).then(a[0].cast(pl.Float64) / _as_column(divisor))
 
 
 def power(a: Args, _: Options, __: Types) -> pl.Expr:
-    return _finite(a[0].cast(pl.Float64).pow(a[1].cast(pl.Float64)))
+    return a[0].cast(pl.Float64).pow(_as_column(a[1].cast(pl.Float64)))
 
 
 def negative(a: Args, _: Options, types: Types) -> pl.Expr:
@@ -240,7 +242,7 @@ def as_float(a: Args, _: Options, types: Types) -> pl.Expr:
     if types[0].is_number:
         return a[0].cast(pl.Float64)
     shape = a[0].str.contains(r"^[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$")
-    return _finite(pl.when(shape).then(a[0].str.strip_prefix("+")).cast(pl.Float64, strict=False))
+    return pl.when(shape).then(a[0].str.strip_prefix("+")).cast(pl.Float64, strict=False)
 
 
 def as_text(a: Args, _: Options, __: Types) -> pl.Expr:

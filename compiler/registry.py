@@ -45,6 +45,10 @@ class Entry:
     polars: Lowering | None = None
     duckdb: Lowering | None = None
     operator: bool = False
+    # Of floats: the result may be infinite, no number or -0.0, none of which the language has (semantics 14).
+    unsettled: bool = False
+    # So many arguments lead from infinity to infinity or no number only: a chain of such is settled once, at its end.
+    hands_on: int = 0
 
     def result(self, types: Sequence[Type]) -> Type:
         return self.returns if isinstance(self.returns, Type) else self.returns(types)

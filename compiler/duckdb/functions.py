@@ -1,6 +1,7 @@
 """How DuckDB computes each function and operator. Each takes lowered arguments, options and argument types.
 
-Where SQL and polars differ unless told how, semantics.md decides, as in `polars_functions`. What SQL has no word for is
+Where SQL and polars differ unless told how, semantics.md decides, as in `polars_functions`; here, too, floats that the
+language does not have are settled by whoever lowers. What SQL has no word for is
 a macro of `PRELUDE`, written once; a statement names it.
 """
 
@@ -38,10 +39,10 @@ _BLANK = text_literal(text.TRIM_CHARS)
 _FLOAT_SHAPE = "[+-]?[0-9]+(\\.[0-9]+)?([eE][+-]?[0-9]+)?"
 # name(parameters) → body. A body reads a parameter as often as it has to: DuckDB computes it once.
 PRELUDE: dict[str, str] = {
-    "finite(x)": "case when isfinite(x) then x end",
+    "settled(x)": "case when x = 0 then 0.0::DOUBLE when isfinite(x) then x end",
     "whole(x)": "case when x = trunc(x) and abs(x) < 9223372036854775808.0::DOUBLE then x::BIGINT end",
     "read_int(x)": "case when regexp_full_match(x, '[+-]?[0-9]{1,18}') then x::BIGINT end",
-    "read_float(x)": f"case when regexp_full_match(x, '{_FLOAT_SHAPE}') then finite(try_cast(x as DOUBLE)) end",
+    "read_float(x)": f"case when regexp_full_match(x, '{_FLOAT_SHAPE}') then try_cast(x as DOUBLE) end",
     "json_number(x, kind)": "case when kind = 'number' then x::DOUBLE end",
     "json_int(x, kind)": (
         "case when kind = 'string' then read_int(x) when kind = 'number' and x::DOUBLE = floor(x::DOUBLE)"
@@ -92,15 +93,6 @@ def comparison(symbol: str) -> Callable[[Args, Options, Types], Sql]:
 # ---- numbers ----
 
 
-def _finite(unchecked: Sql) -> Sql:
-    return Sql(f"finite({unchecked})", unchecked=unchecked)
-
-
-def _open(a: Sql) -> Sql:
-    """Where infinity only leads to infinity or NaN, the check at the end is enough."""
-    return a.unchecked or a
-
-
 def _double(a: Sql, type_: Type) -> Sql:
     """A whole number as a float; a float as it is."""
     return a if type_ is Type.FLOAT else cast(bare(a), "DOUBLE")
@@ -109,8 +101,8 @@ def _double(a: Sql, type_: Type) -> Sql:
 def _arithmetic(operator: str, binds: int, a: Args, types: Types) -> Sql:
     if all(t is Type.INT for t in types):
         return binary(operator, binds, a[0], a[1])
-    left, right = (_open(_double(x, t)) for x, t in zip(a, types, strict=True))
-    return _finite(binary(operator, binds, left, right))
+    left, right = (_double(x, t) for x, t in zip(a, types, strict=True))
+    return binary(operator, binds, left, right)
 
 
 def add(a: Args, _: Options, types: Types) -> Sql:
@@ -127,36 +119,31 @@ def multiply(a: Args, _: Options, types: Types) -> Sql:
 
 def divide(a: Args, _: Options, types: Types) -> Sql:
     above, below = (_double(x, t) for x, t in zip(a, types, strict=True))
-    return _finite(binary("/", PRODUCT, _open(above), call("nullif", below, "0")))
+    return binary("/", PRODUCT, above, call("nullif", below, "0"))
 
 
 def power(a: Args, _: Options, types: Types) -> Sql:
-    return _finite(call("power", *(_double(x, t) for x, t in zip(a, types, strict=True))))
+    return call("power", *(_double(x, t) for x, t in zip(a, types, strict=True)))
 
 
 def negative(a: Args, _: Options, types: Types) -> Sql:
     return subtract([Sql("0"), a[0]], {}, [types[0], types[0]])
 
 
-def absolute(a: Args, _: Options, types: Types) -> Sql:
-    return call("abs", a[0]) if types[0] is Type.INT else _finite_as(a[0], call("abs", _open(a[0])))
-
-
-def _finite_as(a: Sql, unchecked: Sql) -> Sql:
-    """Checked if its argument had to be."""
-    return _finite(unchecked) if a.unchecked else unchecked
+def absolute(a: Args, _: Options, __: Types) -> Sql:
+    return call("abs", a[0])
 
 
 def ln(a: Args, _: Options, types: Types) -> Sql:
-    return _finite(call("ln", _double(a[0], types[0])))
+    return call("ln", _double(a[0], types[0]))
 
 
 def sqrt(a: Args, _: Options, types: Types) -> Sql:
-    return _finite(call("sqrt", _double(a[0], types[0])))
+    return call("sqrt", _double(a[0], types[0]))
 
 
 def round_even(a: Args, _: Options, types: Types) -> Sql:
-    return _finite_as(a[0], call("round_even", _open(_double(a[0], types[0])), "0"))
+    return call("round_even", _double(a[0], types[0]), "0")
 
 
 def _extreme(function: str, a: Args, types: Types) -> Sql:

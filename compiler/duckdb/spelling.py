@@ -36,15 +36,10 @@ SQL_TYPES: Final[dict[Type, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Sql:
-    """A piece of SQL and how tightly it binds.
-
-    `unchecked`: of a float that may overflow, the same value as it is before the check. What only hands on infinity and
-    NaN takes that one, so that a long sum is checked once, at its end.
-    """
+    """A piece of SQL and how tightly it binds."""
 
     text: str
     binds: int = ATOM
-    unchecked: Sql | None = None
 
     def inside(self, binds: int) -> str:
         """As an operand of an operator that binds so."""
@@ -134,8 +129,9 @@ def literal(core: Const) -> Sql:
         case Type.INT, int():
             return whole(value)
         case Type.FLOAT, int() | float():
-            spelled = repr(float(value))
-            return Sql(f"({spelled})::DOUBLE" if spelled.startswith("-") else f"{spelled}::DOUBLE", CAST)
+            # The sign stands before the typed number: as a decimal, -0.0 has none.
+            spelled = f"{float(value)!r}::DOUBLE"
+            return Sql(spelled, PRODUCT if spelled.startswith("-") else CAST)
         case Type.TIME, str():
             when_ = datetime.fromisoformat(value).astimezone(UTC).replace(tzinfo=None)
             return Sql(f"timestamp '{when_.isoformat(' ')}'")

@@ -21,7 +21,7 @@ from curatec.compiler.duckdb.content import CONTENT, RENDERED
 from curatec.compiler.duckdb.spelling import COMPARE, IS, Sql, call, literal, name, when
 from curatec.compiler.duckdb.spelling import cast as typed
 from curatec.compiler.frames import KEY, reads_path
-from curatec.compiler.functions import FUNCTIONS
+from curatec.compiler.functions import FUNCTIONS, unsettled
 from curatec.compiler.json_path import JsonPath
 from curatec.compiler.types import Level, Type
 
@@ -346,13 +346,24 @@ class _Scope:
             case InTable():
                 return self._in_table(core)
             case Apply():
-                return self._json_state(core) or self._apply(core)
+                value = self._apply(core)
+                return call("settled", value) if unsettled(core) else value
         raise AssertionError(core)
 
+    def _open(self, core: Core) -> Sql:
+        """What the lowerings give, not settled."""
+        if not isinstance(core, Apply) or core in self.builder.setting.known or not unsettled(core):
+            return self.lower(core)
+        return self._apply(core)
+
     def _apply(self, core: Apply) -> Sql:
+        special = self._json_state(core)
+        if special is not None:
+            return special
         entry = FUNCTIONS[core.function]
         assert entry.duckdb is not None, core.function
-        args = [self.lower(a) for a in core.args]
+        open_ = entry.hands_on if core.type is Type.FLOAT else 0
+        args = [(self._open if i < open_ else self.lower)(a) for i, a in enumerate(core.args)]
         return cast("Sql", entry.duckdb(args, dict(core.options), [a.type for a in core.args]))
 
     def _json_state(self, core: Apply) -> Sql | None:
