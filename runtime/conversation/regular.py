@@ -54,6 +54,7 @@ def regular(turns: pl.DataFrame, toolsets: pl.Series, target: plan.Sft, form: m.
     """`turns`: those of a batch, sorted, with `run` and `weight`; `toolsets`: one key for each of its runs."""
     shown = _shown(turns)
     calls = _calls(shown, form)
+    shown = shown.drop("calls")
     used = _linked(_marked(shown, calls, target), calls)
     silent_calls = (pl.col("role") == "event") & (pl.col("calls").list.len() > 0)  # their ids are taken all the same
     odd = [
@@ -122,7 +123,8 @@ def _calls(shown: pl.DataFrame, form: m.Form) -> pl.DataFrame:
     said = _spoken_arguments(form)
     odd = (
         (pl.col("requestor") == "user")
-        | pl.col("name").fill_null("").eq("")
+        | pl.col("name").is_null()
+        | (pl.col("name") == "")
         | (~none & said.is_null())
         | pl.struct("run", "id").is_duplicated()
     )
@@ -131,14 +133,13 @@ def _calls(shown: pl.DataFrame, form: m.Form) -> pl.DataFrame:
     arguments = said.fill_null("{}")
     function = pl.concat_str(
         pl.lit('{"name":'),
-        json_text(pl.col("name").fill_null("")),
+        json_text(pl.col("name")),
         pl.lit(',"arguments":'),
         arguments if form == "trl" else json_text(arguments),
         pl.lit("}"),
     )
-    tokens = estimate_tokens(pl.col("name").fill_null("")) + estimate_tokens(
-        pl.coalesce("args_json", "args_raw", pl.lit(""))
-    )
+    spoken = pl.coalesce(estimate_tokens(pl.col("args_json")), estimate_tokens(pl.col("args_raw")), 0)
+    tokens = estimate_tokens(pl.col("name")) + spoken
     return flat.select("at", "run", "k", "id", odd=odd, function=function, tokens=tokens)
 
 
@@ -163,9 +164,9 @@ def _perhaps_unreadable(text: pl.Expr) -> pl.Expr:
 def _marked(shown: pl.DataFrame, calls: pl.DataFrame, target: plan.Sft) -> pl.DataFrame:
     """The messages up to the last trained one of each run, with what is trained of each."""
     loss = target.loss
-    content = pl.col("content").fill_null("")
+    content = pl.col("content")
     thought = pl.col("reasoning").is_not_null() & (not loss.except_reasoning)
-    said = (content.str.strip_chars(_BLANKS) if loss.except_reasoning else content) != ""
+    said = ((content.str.strip_chars(_BLANKS) if loss.except_reasoning else content) != "").fill_null(False)
     carries = (pl.col("weight") > 0) & (said | thought | (pl.col("n_calls") > 0))
     last = pl.when("carries").then("at").max().over("run")
     spoken = calls.group_by("at").agg(call_tokens=pl.col("tokens").sum())
@@ -178,7 +179,7 @@ def _marked(shown: pl.DataFrame, calls: pl.DataFrame, target: plan.Sft) -> pl.Da
         marked = marked.with_columns(reasoning=pl.when(~earlier).then("reasoning")).with_columns(carries=carries)
     marked = marked.filter(pl.col("at") <= pl.col("last"))
     trained = pl.col("carries") & ((pl.col("at") == pl.col("last")) if loss.only_last else True)
-    thoughts, said_tokens = estimate_tokens(pl.col("reasoning").fill_null("")), estimate_tokens(content)
+    thoughts, said_tokens = (estimate_tokens(text).fill_null(0) for text in (pl.col("reasoning"), content))
     called = pl.col("call_tokens").fill_null(0)
     kept = called + pl.when("said").then(said_tokens).otherwise(0) + (0 if loss.except_reasoning else thoughts)
     return marked.with_columns(
@@ -211,7 +212,7 @@ def _linked(used: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
         ).fill_null(False)
     )
     answered = used.select(pl.when("fits").then(pl.col("offer") + pl.col("call_index"))).to_series()
-    return used.with_columns(call_id=calls["id"].gather(answered)).drop("calls", "first", "offer", "asked", "asker")
+    return used.with_columns(call_id=calls["id"].gather(answered)).drop("first", "offer", "asked", "asker")
 
 
 def _out_of_step(used: pl.DataFrame) -> pl.Series:

@@ -1,8 +1,8 @@
 """An external sort: rows come part by part in any order and leave in the order of their positions.
 
-What comes is held back until there is enough of it, then sorted and written as one file, whose record batches are
-buckets of neighbouring positions. In the end the buckets are read one after the other, each from all files. So what
-is held at once is one file to be or one bucket, whatever the size of the corpus.
+What comes is held back until there is enough of it, then sorted: a stretch. The first stretches stay in memory, others
+go to a file each. A stretch is cut into buckets of neighbouring positions; in the end the buckets are read one after
+the other, each from all stretches. So what is held at once is bounded, whatever the size of the corpus.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import pyarrow as pa
 
 SIZE = 1024
 POSITION = "position"  # the column that gives the order: whole numbers, each at most once
-_FLUSH = 64 << 20  # bytes that are held back
+KEPT = 128 << 20  # bytes of stretches that stay in memory: to write a file and to read it costs as much as to make it
+_FLUSH = 64 << 20  # bytes of a stretch
 _PORTION = 1 << 20  # bytes of records that become a frame
 
 
@@ -29,7 +30,8 @@ class Sorted:
         self._size = size
         self._held: list[pl.DataFrame] = []
         self._bytes = 0
-        self._files: list[tuple[Path, dict[int, int]]] = []  # with the number of the batch that holds a bucket
+        self._kept = 0
+        self._stretches: list[dict[int, pl.DataFrame] | _File] = []
 
     def add(self, rows: pl.DataFrame) -> None:
         """Rows with a POSITION; all frames have the same columns."""
@@ -42,46 +44,54 @@ class Sorted:
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
         """Frames of neighbouring rows, in order."""
-        if not self._files:
-            yield from (rows for _, rows in self._buckets())
-            return
-        if self._held:
-            self._flush()
-        for bucket in sorted({bucket for _, batches in self._files for bucket in batches}):
-            pieces = [_read(path, batches[bucket]) for path, batches in self._files if bucket in batches]
-            yield pl.concat(pieces).sort(POSITION)
-        for path, _ in self._files:
-            path.unlink()
+        self._flush()
+        for bucket in sorted({bucket for stretch in self._stretches for bucket in stretch}):
+            yield pl.concat(own.pop(bucket) for own in self._stretches if bucket in own).sort(POSITION)
 
     def _flush(self) -> None:
-        path = self._folder / f"sorted-{len(self._files)}"
-        batches: dict[int, int] = {}
-        writer: Any = None
-        with path.open("wb") as file:
-            for bucket, rows in self._buckets():
-                table = rows.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
-                writer = writer or pa.ipc.new_file(file, table.schema)
-                writer.write_table(table)
-                batches[bucket] = len(batches)
-            writer.close()
-        self._files.append((path, batches))
-        self._held.clear()
-        self._bytes = 0
-
-    def _buckets(self) -> Iterator[tuple[int, pl.DataFrame]]:
-        """What is held, by bucket."""
         if not self._held:
             return
         rows = pl.concat(self._held).sort(POSITION)
-        for (bucket,), own in rows.group_by(pl.col(POSITION) // self._size, maintain_order=True):
-            yield int(bucket), own
+        grouped = rows.group_by(pl.col(POSITION) // self._size, maintain_order=True)
+        buckets = ((int(bucket), own) for (bucket,), own in grouped)
+        if self._kept + self._bytes <= KEPT:
+            self._kept += self._bytes
+            self._stretches.append(dict(buckets))
+        else:
+            self._stretches.append(_File(self._folder / f"stretch-{len(self._stretches)}", buckets))
+        self._held.clear()
+        self._bytes = 0
 
 
-def _read(path: Path, batch: int) -> pl.DataFrame:
-    with pa.OSFile(str(path)) as file:
-        found = pl.from_arrow(pa.ipc.open_file(file).get_batch(batch))
-    assert isinstance(found, pl.DataFrame)
-    return found
+class _File:
+    """The buckets of one stretch on disk, each a record batch; the file goes with the last of them."""
+
+    def __init__(self, path: Path, buckets: Iterator[tuple[int, pl.DataFrame]]) -> None:
+        self._path = path
+        self._batches: dict[int, int] = {}
+        writer: Any = None
+        with path.open("wb") as file:
+            for bucket, rows in buckets:
+                table = rows.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+                writer = writer or pa.ipc.new_file(file, table.schema)
+                writer.write_table(table)
+                self._batches[bucket] = len(self._batches)
+            writer.close()
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._batches)
+
+    def __contains__(self, bucket: object) -> bool:
+        return bucket in self._batches
+
+    def pop(self, bucket: int) -> pl.DataFrame:
+        # Opened for each bucket: as many files as there may be are more than a process may keep open.
+        with pa.OSFile(str(self._path)) as file:
+            found = pl.from_arrow(pa.ipc.open_file(file).get_batch(self._batches.pop(bucket)))
+        if not self._batches:
+            self._path.unlink()
+        assert isinstance(found, pl.DataFrame)
+        return found
 
 
 class Buckets:

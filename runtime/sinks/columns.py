@@ -135,12 +135,15 @@ def _texts(columns: tuple[Col, ...]) -> pa.Schema:
 def lines(columns: tuple[Col, ...], rows: pl.DataFrame) -> pl.Series:
     """Each row as a line of JSON, keys in the order of the columns: what `json_line` writes, by columns. Kinds whose
     objects may lack a key have no such line (`has_lines`)."""
-    members: list[pl.Expr] = []
-    for texts, some in groupby(columns, key=lambda c: c.kind in _HOLD_JSON):
-        found = list(some)
-        members += map(_json_member, found) if texts else [json_members(*(pl.col(c.name) for c in found))]
-    line = pl.concat_str(pl.lit("{"), pl.concat_str(*members, separator=","), pl.lit("}\n"))
-    return rows.select(line=line).to_series()
+    pieces = [pl.lit("{")]  # joined in the end, all at once: each step on the way would copy all texts
+    for hold_json, some in groupby(columns, key=lambda c: c.kind in _HOLD_JSON):
+        if hold_json:
+            members = [[pl.lit(f'"{c.name}":'), *_json_of(c, rows[c.name])] for c in some]
+        else:
+            members = [[json_members(*(pl.col(c.name) for c in some))]]
+        for member in members:
+            pieces += [pl.lit(","), *member] if len(pieces) > 1 else member
+    return rows.select(line=pl.concat_str(*pieces, pl.lit("}\n"))).to_series()
 
 
 def has_lines(columns: tuple[Col, ...]) -> bool:
@@ -151,12 +154,12 @@ def has_lines(columns: tuple[Col, ...]) -> bool:
 _HOLD_JSON = ("objects", "json")
 
 
-def _json_member(col: Col) -> pl.Expr:
-    """A column of JSON texts as a member of a row."""
-    text = pl.col(col.name)
-    if col.kind == "objects":
-        text = pl.concat_str(pl.lit("["), text.list.join(","), pl.lit("]"))
-    return pl.concat_str(pl.lit(f'"{col.name}":'), text.fill_null("null"))
+def _json_of(col: Col, texts: pl.Series) -> list[pl.Expr]:
+    """A column of JSON texts, in pieces."""
+    if col.kind == "json":
+        return [pl.col(col.name).fill_null("null")]
+    listed = [pl.lit("["), pl.col(col.name).list.join(","), pl.lit("]")]
+    return [pl.concat_str(*listed).fill_null("null")] if texts.null_count() else listed
 
 
 def json_line(columns: tuple[Col, ...], row: dict[str, Any]) -> bytes:

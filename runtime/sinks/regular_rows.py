@@ -47,7 +47,7 @@ def fates(runs: pl.DataFrame, found: Regular, changed: pl.Series) -> pl.DataFram
     kept, gone = told.filter(lost.is_null()), told.filter(lost.is_not_null())
     left_out = pl.concat(
         [
-            told.select("id", reason=pl.lit("after_last_trained"), n=pl.when(lost != "no_trained_text").then("behind")),
+            told.select("id", reason=pl.lit("after_last_trained"), n="behind"),
             told.select("id", reason=pl.lit("changed_by_steps"), n="changed"),
         ]
     ).filter(pl.col("n") > 0)

@@ -74,7 +74,7 @@ class Rows:
 
     def of(self, frames: Frames) -> Made:
         batch = self._maker.batch(frames)
-        odd = _OneByOne(self._target, self._format)
+        odd = OneByOne(self._target, self._format)
         for row in batch.odd:
             odd.take(row)
         made = Made([self._frame(odd)], [odd.account.fates], odd.masks, odd.fractional)
@@ -87,13 +87,13 @@ class Rows:
             made.masks.join(regular_rows.masks(batch.regular))
         return made
 
-    def _frame(self, odd: _OneByOne) -> pl.DataFrame:
+    def _frame(self, odd: OneByOne) -> pl.DataFrame:
         positions = pl.Series(POSITION, odd.positions, dtype=pl.UInt64)
         return told(self._shape, self._shown, odd.records).with_columns(positions)
 
 
 @dataclass
-class _OneByOne:
+class OneByOne:
     """Takes rows that were made one by one."""
 
     target: plan.Sft
