@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +26,8 @@ from curatec.runtime.execute import Executed, execute
 from curatec.runtime.inputs import Input, read_inputs
 from curatec.runtime.ledger import LINEAGE, Ledger
 from curatec.runtime.memo.memo import Memo, memo_for
+from curatec.runtime.memo.reading import read_by
+from curatec.runtime.memo.unchanged import remember
 from curatec.runtime.memo.written import Sunk
 from curatec.runtime.publish import MANIFEST, full_disk, publish, staging
 from curatec.runtime.report import card, page
@@ -77,17 +80,22 @@ def cache_for(request: Request) -> Iterator[Cache]:
 
 def compile_spec(request: Request, watch: Watch | None = None) -> Compiled:
     """Everything from the spec's text to a published OUT. Raises CuratecError; nothing is published then."""
+    began = time.time_ns()
     found = checked(request)
     whole = chosen_plan(found, request)
     out = request.out or default_out(whole.strategy)
     target = out.resolve() if out.is_symlink() else out  # a link stays a link
     refuse_missing(whole, request.engine)
     with told(), cache_for(request) as cache:
-        while True:
-            try:
-                return _compiled(request, found, whole, cache, out, target, watch or Watch())
-            except DamagedEntry:  # it is not found any more: what it held is computed again
-                continue
+        lasting = not request.no_cache and not request.fleeting
+        read = read_by(request.spec, found.program, whole, began) if lasting else None
+        compiled = None
+        while compiled is None:
+            with suppress(DamagedEntry):  # it is not found any more: what it held is computed again
+                compiled = _compiled(request, found, whole, cache, out, target, watch or Watch())
+        if lasting:
+            remember(request, read, target, digests_of(compiled.manifest), cache)
+    return compiled
 
 
 def _compiled(
@@ -144,6 +152,12 @@ def _compiled(
         manifest.write(summary, made / MANIFEST)
         publish(made, target)
     return Compiled(out, summary, tuple(lints))
+
+
+def digests_of(summary: dict[str, Any]) -> dict[str, str]:
+    """All files of an output but its manifest, with their digests."""
+    rejects = {manifest.REJECTS: summary["run"]["rejects"]} if summary["run"]["rejects"] else {}
+    return {name: told["digest"] for name, told in {**summary["files"], **rejects}.items()}
 
 
 @contextmanager

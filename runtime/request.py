@@ -1,4 +1,7 @@
-"""What is asked of a compile, and the plan that it asks for. Reads no data."""
+"""What is asked of a compile, and the plan that it asks for. Reads no data.
+
+The compiler is loaded when a plan is asked for: where nothing changed since the last compile, none is.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from curatec.compiler import plan
-from curatec.compiler.check.program import Checked, check
-from curatec.compiler.load import load
-from curatec.compiler.passes import optimise
-from curatec.dsl.diagnostics import CuratecError
-
 if TYPE_CHECKING:
+    from curatec.compiler import plan
+    from curatec.compiler.check.program import Checked
     from curatec.runtime.ingest import Progress as ReadProgress
 
 
@@ -30,6 +29,7 @@ class Request:
     only: tuple[str, ...] = ()  # sinks; all when empty
     no_cache: bool = False
     trial: bool = False  # a failing expectation is told in the manifest, and stops nothing
+    fleeting: bool = False  # the output is gone afterwards: nobody will ask whether it changed
     engine: str = "polars"  # this and what follows never change what is written
     memory: int | None = None  # bytes
     threads: int | None = None
@@ -45,6 +45,10 @@ class Watch:
 
 def checked(request: Request) -> Checked:
     """Load and check the spec; CuratecError with every error when there is one."""
+    from curatec.compiler.check.program import check
+    from curatec.compiler.load import load
+    from curatec.dsl.diagnostics import CuratecError
+
     program = load(request.spec, request.allowed)
     found = check(program, request.params, request.allowed)
     if not found.ok:
@@ -54,6 +58,9 @@ def checked(request: Request) -> Checked:
 
 def chosen_plan(found: Checked, request: Request) -> plan.Plan:
     """The optimised plan of the asked strategy, with only the asked sinks."""
+    from curatec.compiler.passes import optimise
+    from curatec.dsl.diagnostics import CuratecError
+
     whole = found.plan(request.strategy)
     if not request.only:
         return optimise(whole)
@@ -67,6 +74,8 @@ def chosen_plan(found: Checked, request: Request) -> plan.Plan:
 
 
 def _sinks_of(test: plan.Test) -> Iterator[str | None]:
+    from curatec.compiler import plan
+
     match test:
         case plan.Measure(sink=sink):
             yield sink

@@ -40,7 +40,7 @@ def command(
 
     with tempfile.TemporaryDirectory(prefix="curatec-try-") as folder:
         out = Path(folder) / "out"
-        request = Request(spec, strategy, out, options.params(given), allowed, rows, trial=True)
+        request = Request(spec, strategy, out, options.params(given), allowed, rows, trial=True, fleeting=True)
         compiled = compiling(request, shown=not as_json)
         output = open_output(out)
         examples = [account(output, run) for run in _examples(output)]

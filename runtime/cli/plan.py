@@ -31,15 +31,22 @@ def command(
     JSON: {"strategy", "out", "compared", "changes", "sources", "side", "steps", "sinks", "other", "notes",
     "model_calls", "usd", "last_seconds", "diagnostics"}; a change is {"branch", "name", "state", "why", "rows"}.
     """
+    from curatec.runtime.cli.compile import no_changes
+    from curatec.runtime.memo.unchanged import unchanged
+    from curatec.runtime.request import Request, checked, chosen_plan, default_out
+
+    request = Request(spec, strategy, out, options.params(given), allowed)
+    same = unchanged(request) if not as_json else None
+    if same is not None:
+        say(no_changes(same))
+        return 0
     from curatec.dsl.diagnostics import to_json
     from curatec.runtime.answers.planning import compare, lacking
     from curatec.runtime.cache import Cache
     from curatec.runtime.cli.progress import watching
     from curatec.runtime.inputs import read_inputs
-    from curatec.runtime.request import Request, checked, chosen_plan, default_out
     from curatec.runtime.side import read_side
 
-    request = Request(spec, strategy, out, options.params(given), allowed)
     found = checked(request)
     whole = chosen_plan(found, request)
     with watching(not as_json) as watch:

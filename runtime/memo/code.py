@@ -14,7 +14,7 @@ from pathlib import Path
 
 import xxhash
 
-_ROOT = Path(__file__).parents[2]  # the folder that holds `compiler`, `dsl` and `runtime`
+ROOT = Path(__file__).parents[2]  # the folder that holds `compiler`, `dsl` and `runtime`
 _FLOORS = ("curatec.compiler", "curatec.runtime")  # what a spec says is in its plan, not in the code that read it
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<base>[\w.]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
@@ -33,6 +33,11 @@ _LIBRARIES = {
 def code_of(module: str) -> str:
     """32 hex digits over a module, what it imports of curatec, and the versions of the libraries that these import."""
     return _digest(_closure(module))
+
+
+def libraries() -> list[str]:
+    """The versions of all libraries that may have a part in rows or files."""
+    return [f"{name} {_version(name)}" for name in _LIBRARIES.values()]
 
 
 @cache
@@ -103,7 +108,7 @@ def _file(module: str) -> Path | None:
     """Where a module of curatec lies that computes something; null for anything else."""
     if not module.startswith(_FLOORS):
         return None
-    path = _ROOT.joinpath(*module.split(".")[1:])
+    path = ROOT.joinpath(*module.split(".")[1:])
     return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
 
 
