@@ -31,6 +31,11 @@ def _true(e: pl.Expr) -> pl.Expr:
     return e.cast(pl.Float64)
 
 
+def _settled(e: pl.Expr) -> pl.Expr:
+    """Infinity is null, and -0.0 is 0.0: which of the two is less, engines do not agree upon."""
+    return pl.when(e == 0).then(0.0).when(e.is_finite()).then(e)
+
+
 def expression(function: str, type_: Type, *, descending: bool = False) -> pl.Expr:
     """The aggregate of column `x` over the rows of one group."""
     x = pl.col("x")
@@ -47,12 +52,12 @@ def expression(function: str, type_: Type, *, descending: bool = False) -> pl.Ex
         mean = _total(micro(x)) / _true(x.count() * MICRO)
         squares = _total(micro((number - mean) * (number - mean))) / _true(pl.lit(MICRO) + 0 * pl.len())
         return pl.when(x.count() > 1).then((squares / _true(x.count() - 1)).sqrt())
-    if function == "min":
-        return x.min()
-    if function == "max":
-        return x.max()
+    if function in ("min", "max"):
+        least = x.min() if function == "min" else x.max()
+        return least if type_ is Type.INT else _settled(least)
     if function == "median":
-        return number.median()
+        low, high = (number.quantile(0.5, interpolation=which) for which in ("lower", "higher"))
+        return _settled(pl.when(low == high).then(low).otherwise((low + high) / 2))
     if function == "share":
         return x.fill_null(False).sum().cast(pl.Float64) / _true(pl.len())
     assert function == "rank", function

@@ -60,7 +60,8 @@ PRELUDE: dict[str, str] = {
         " least(greatest(least(if(n < 0, n + length(x), 0), 0) + greatest(m, 0), 0), length(x))) end"
     ),
     "most(n, x)": "least(greatest(n, 0), length(x))",
-    "middle(l)": "case when len(l) % 2 = 1 then l[len(l) // 2 + 1] else (l[len(l) // 2] + l[len(l) // 2 + 1]) / 2 end",
+    "midway(a, b)": "settled(case when a = b then a else (a + b) / 2 end)",
+    "middle(l)": "midway(l[(len(l) + 1) // 2], l[len(l) // 2 + 1])",
     "micro(x)": "round_even(x::DOUBLE * 1000000, 0)::BIGINT",
 }
 

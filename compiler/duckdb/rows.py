@@ -81,7 +81,7 @@ def _aggregate(function: str, type_: Type) -> str:
         case "mean":
             return f"{_TOTAL} / (count(x) * {_MICRO})"
         case "min" | "max":
-            return f"{function}(x)"
+            return f"{function}(x)" if type_ is Type.INT else f"settled({function}(x))"
         case "share":
             return "(count(*) filter (where x))::DOUBLE / count(*)"
         case "median":
