@@ -22,6 +22,7 @@ from curatec.runtime.ledger import Ledger
 from curatec.runtime.memo.reached import Reached
 from curatec.runtime.side import held_out, side_of
 from curatec.runtime.state import State
+from curatec.runtime.steps.edits import EDITS, run_edits
 from curatec.runtime.steps.groups import in_order
 from curatec.runtime.steps.step import Place, run
 from curatec.runtime.turns import Turns
@@ -121,33 +122,40 @@ class _Work:
         passed = kept.passed if kept is not None else []
         reached = kept.reached if kept is not None else reached
         reached = replace(reached, state=self.loaded.with_meta(reached.state, self.meta))
-        for stop, done in zip(way.stops, passed, strict=False):
-            self._told(done, stop, way.branch)
-        for at in range(len(passed), len(way.stops)):
-            stop = way.stops[at]
-            self.tell(stop.label)
+        for stop, one in zip(way.stops, passed, strict=False):
+            self._told(one, stop, way.branch)
+        for stops in _together(way, len(passed)):
             began = perf_counter()
-            state, done = self._done(reached.state, way, at)
-            self._told(done, stop, way.branch)
-            reached = reached.behind(keys[at], state, done, perf_counter() - began)
+            state, done = self._done(reached.state, way, stops)
+            for at, one in zip(stops, done, strict=True):
+                self._told(one, way.stops[at], way.branch)
+                reached = reached.behind(keys[at], state, one)
+            reached = replace(reached, seconds=reached.seconds + perf_counter() - began)
             if self.memo is not None:
-                reached = self.memo.keep(keys[at], reached, end=at == len(way.stops) - 1)
+                reached = self.memo.keep(keys[stops[-1]], reached, end=stops[-1] == len(way.stops) - 1)
         self.skipped[way.branch] = len(passed)
         return reached
 
-    def _done(self, state: State, way: Way, at: int) -> tuple[State, Done]:
-        """The state behind a stop, and what was done there."""
-        stop = way.stops[at]
-        if stop.step is None:
+    def _done(self, state: State, way: Way, stops: Sequence[int]) -> tuple[State, list[Done]]:
+        """The state behind some stops that run together, and what was done at each."""
+        for at in stops:
+            self.tell(way.stops[at].label)
+        if way.stops[stops[0]].step is None:
             sealed = held_out(state.rows, side_of(state))
-            return state.keep(~sealed), Done(held=state.rows["id"].filter(sealed))
-        step = replace(stop.step, label=stop.label, because=None, see=())
-        ledger = Ledger()
-        place = Place(
-            step,
+            return state.keep(~sealed), [Done(held=state.rows["id"].filter(sealed))]
+        places = [self._place(way, at) for at in stops]
+        after = run(state, places[0]) if len(places) == 1 else run_edits(state, places)
+        splits = after.rows.select("id", "split") if isinstance(places[0].step.operation, plan.Split) else None
+        return after, [Done(p.ledger.counts[0], p.ledger.frames, p.ledger.lineage, None, splits) for p in places]
+
+    def _place(self, way: Way, at: int) -> Place:
+        stop = way.stops[at]
+        assert stop.step is not None, stop
+        return Place(
+            replace(stop.step, label=stop.label, because=None, see=()),
             stop.position,
             way.branch,
-            ledger,
+            Ledger(),
             self.scratch,
             self.loaded,
             self._ahead(way, at),
@@ -155,9 +163,6 @@ class _Work:
             self.partial,
             stop.again,
         )
-        after = run(state, place)
-        splits = after.rows.select("id", "split") if isinstance(step.operation, plan.Split) else None
-        return after, Done(ledger.counts[0], ledger.frames, ledger.lineage, None, splits)
 
     def _ahead(self, way: Way, at: int) -> tuple[Core, ...]:
         """What later stops will read of the same turns."""
@@ -173,6 +178,21 @@ class _Work:
             self.held[branch] = done.held
         if self.splits is None:
             self.splits = done.splits
+
+
+def _together(way: Way, first: int) -> Iterator[range]:
+    """The stops from `first` on; those that edit turns one right behind the other run in one pass."""
+    at = first
+    while at < len(way.stops):
+        end = at
+        while end < len(way.stops) and _edits(way.stops[end]):
+            end += 1
+        yield range(at, max(end, at + 1))
+        at = max(end, at + 1)
+
+
+def _edits(stop: Stop) -> bool:
+    return stop.step is not None and isinstance(stop.step.operation, EDITS)
 
 
 def _limited(state: State, limit: int | None) -> State:

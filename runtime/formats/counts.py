@@ -19,8 +19,8 @@ COUNTS = tuple(
 
 
 def column(count: Column) -> str:
-    """Where a parsed part has it: no name of the language has a space."""
-    return f"read {count.name}"
+    """Where a parsed part has it: no name of the language has a colon."""
+    return f"measure:{count.name}"
 
 
 def counts(runs: pl.DataFrame, turns: pl.DataFrame) -> list[pl.Series]:

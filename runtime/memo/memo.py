@@ -20,6 +20,7 @@ from curatec.compiler.core import Core
 from curatec.runtime.cache import Cache, CacheError, DamagedEntry
 from curatec.runtime.done import Done
 from curatec.runtime.execute import expressions
+from curatec.runtime.formats.counts import COUNTS
 from curatec.runtime.inputs import Input
 from curatec.runtime.memo.checkpoint import Places, Saved, Unreadable, save
 from curatec.runtime.memo.keys import Keys, keys_of, names_of
@@ -152,4 +153,4 @@ def memo_for(
 ) -> Memo:
     """The memo of a compile. `cache` is the one that the inputs were parsed into."""
     keys = keys_of(whole, inputs, side, renderer, limit, cache.root)
-    return Memo(cache, keys, names_of(whole, expressions(whole), side))
+    return Memo(cache, keys, names_of(whole, [*expressions(whole), *COUNTS], side))

@@ -20,9 +20,9 @@ class Reached:
     done: Mapping[str, Done] = field(default_factory=dict)
     seconds: float = 0.0
 
-    def behind(self, key: str, state: State, done: Done, seconds: float) -> Reached:
+    def behind(self, key: str, state: State, done: Done) -> Reached:
         """One stop further."""
-        return replace(self, state=state, done={**self.done, key: done}, seconds=self.seconds + seconds)
+        return replace(self, state=state, done={**self.done, key: done})
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ class Edited:
 
 
 Edit = Callable[[Frames], Edited]
+EDITS = (plan.TurnsFilter, plan.TurnsCut, plan.TurnsSet)  # that can run in one pass
 
 
 @singledispatch
