@@ -18,7 +18,7 @@ from curatec.compiler.core import Core, children, columns, has_window
 from curatec.compiler.engine import OVERFLOWS, POLARS, Engine
 from curatec.compiler.frames import DTYPES, Frames, SideTables, Tokens
 from curatec.compiler.json_path import JsonPath
-from curatec.compiler.passes.projection import along, needs_turns, turn_columns_of
+from curatec.compiler.passes.projection import along, needs_turns, shares_work, turn_columns_of
 from curatec.compiler.types import Level
 from curatec.runtime.parallel import mapped
 from curatec.runtime.turns import Turns
@@ -112,22 +112,24 @@ class State:
     ) -> State:
         """Has a column for all that `cores` read from turns. `ahead`: what later steps will ask for, measured in the
         same pass where it can be already and costs little more. Null for rows that nobody will ask: `cores` are
-        measured of the rows `among` only, `ahead` of those of a part for which `stays` is true."""
+        measured of the rows `among` only; of `ahead`, what is computed anew only of those for which `stays` is true."""
         wanted = list(dict.fromkeys(m for core in cores for m in measures(core, self.known)))
         if not wanted:
             return self
         rendered = self.renderer is not None
         read = turn_columns_of(wanted, rendered=rendered)
         taken = [m for m in dict.fromkeys(along(self.foreseen(ahead), read)) if m not in wanted]
+        alike = [m for m in taken if stays is None or shares_work(m, wanted)]
+        anew = [m for m in taken if m not in alike]
 
         def work(_: int, frames: Frames) -> list[pl.Series]:
-            left = stays(frames) if taken and stays is not None else None
+            left = stays(frames) if anew and stays is not None else None
             if left is None or left.all():
-                return frames.each([*wanted, *taken])
-            own = frames.each(wanted)
+                return frames.each([*wanted, *alike, *anew])
+            own = frames.each([*wanted, *alike])
             turns = frames.turns.filter(left.gather(frames.turns["run"])).drop("run")
             some = self.frames(frames.runs.filter(left), turns)
-            return [*own, *(_spread(values, left) for values in some.each(taken))]
+            return [*own, *(_spread(values, left) for values in some.each(anew))]
 
         try:
             asked = self if among is None else self.keep(among)
@@ -138,7 +140,7 @@ class State:
             return self.measured(cores, among=among)  # what fails on these rows may fit on those of a later step
         if among is not None and pieces:
             pieces = [[_spread(pl.concat(values), among) for values in zip(*pieces, strict=True)]]
-        return self.with_measured([*wanted, *taken], pieces)
+        return self.with_measured([*wanted, *alike, *anew], pieces)
 
     def foreseen(self, ahead: Sequence[Core]) -> list[Core]:
         """What of `ahead` can be measured now."""

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from curatec.compiler.passes.cheap_first import cheap_first
+from curatec.compiler.passes.hash_derived_keys import hash_derived_keys
 from curatec.compiler.passes.hash_long_keys import hash_long_keys
 from curatec.compiler.passes.projection import needs_turns, turn_columns_of
 from curatec.compiler.passes.simplify import simplify
 from curatec.compiler.plan import Plan
 
 __all__ = ["PASSES", "needs_turns", "optimise", "turn_columns_of"]
-PASSES: tuple[Callable[[Plan], Plan], ...] = (simplify, hash_long_keys, cheap_first)
+PASSES: tuple[Callable[[Plan], Plan], ...] = (simplify, hash_long_keys, hash_derived_keys, cheap_first)
 
 
 def optimise(whole: Plan) -> Plan:

@@ -20,24 +20,25 @@ def hash_long_keys(whole: plan.Plan) -> plan.Plan:
 def _with_hashes(node: Any) -> Any:
     match node:
         case Window():
-            return replace(node, keys=_hashed(node.keys))
+            return replace(node, keys=_all_hashed(node.keys))
         case plan.Dedup():
-            return replace(node, on=_hashed(node.on))
+            return replace(node, on=_all_hashed(node.on))
         case plan.DedupNear():
-            return replace(node, over=_hashed(node.over))
+            return replace(node, over=_all_hashed(node.over))
         case plan.Limit() | plan.Sample():
-            return replace(node, per=_hashed(node.per))
+            return replace(node, per=_all_hashed(node.per))
         case plan.Preference():
-            return replace(node, within=_hashed(node.within), max_per=_hashed(node.max_per))
+            return replace(node, within=_all_hashed(node.within), max_per=_all_hashed(node.max_per))
         case plan.Split():
-            return replace(node, by=_hash(node.by))
+            return replace(node, by=hashed(node.by))
     return node
 
 
-def _hashed(keys: tuple[Core, ...]) -> tuple[Core, ...]:
-    return tuple(_hash(key) for key in keys)
+def _all_hashed(keys: tuple[Core, ...]) -> tuple[Core, ...]:
+    return tuple(hashed(key) for key in keys)
 
 
-def _hash(core: Core) -> Core:
+def hashed(core: Core) -> Core:
+    """The hash of a text that is made from turns; anything else as it is."""
     long = core.type is Type.TEXT and needs_turns(core) and not (isinstance(core, Apply) and core.function == KEY)
     return Apply(KEY, (core,), Type.TEXT) if long else core

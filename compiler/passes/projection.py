@@ -67,6 +67,17 @@ def along(ahead: Iterable[Core], read: frozenset[str]) -> list[Core]:
     return [core for core in ahead if turn_columns_of([core]) & WIDE <= read]
 
 
+def shares_work(core: Core, others: Iterable[Core]) -> bool:
+    """Whether it asks something of texts or calls that others ask as well: that is computed once."""
+    return not _work(core).isdisjoint(node for other in others for node in _work(other))
+
+
+def _work(core: Core) -> set[Core]:
+    """The parts that are computed from large columns, and are not such a column."""
+    found = (n for n in walk(core) if not isinstance(n, Column) or n.level is Level.TRAJECTORY)
+    return {node for node in found if turn_columns_of([node]) & WIDE}
+
+
 def _counts_tokens(column: Column) -> bool:
     return column.level is Level.TRAJECTORY and column.name in ("tokens", "trained_tokens")
 

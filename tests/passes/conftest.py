@@ -1,5 +1,5 @@
 """Parts together and apart, as the tests of semantics have them."""
 
-from tests.semantics.conftest import parts
+from tests.semantics.conftest import bench, parts
 
-__all__ = ["parts"]
+__all__ = ["bench", "parts"]

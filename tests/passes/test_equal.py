@@ -36,9 +36,18 @@ def filtering(draw: st.DrawFn) -> str:
         negated = draw(st.sampled_from(["", "", "not "]))
         lines.append(f"f{i}: {draw(st.sampled_from(['keep', 'drop']))} where {negated}({joined})")
         lines += shared.steps(f"s{i}_", 1)
+    if draw(st.booleans()):
+        lines += ["d: derive said = lower(text)", "e: dedup exact on said, success", f"g: {grouped(shared.place())}"]
     sources = 'source first { path "first.jsonl" }\nsource second { path "second.jsonl" }\n'
     body = "\n  ".join(lines)
     return f"curate 1\n{sources}{FAMILIES}strategy s {{\n  from first, second\n  {body}\n  emit sft {{ }}\n}}\n"
+
+
+def grouped(place: Place) -> str:
+    """One more step that groups by the derived text, or one that reads it."""
+    return place.pick(
+        "derive n = mean(reward) over (said)", "limit 1 per said order by reward", 'drop where said ~ r"a"'
+    )
 
 
 def term(place: Place) -> str:
