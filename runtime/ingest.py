@@ -7,10 +7,13 @@ plays no part in it. Small files share parts, long files give several, so that e
 from __future__ import annotations
 
 import difflib
+import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 import orjson
 import xxhash
@@ -19,12 +22,15 @@ from .cache import Cache, CacheError, hash_file
 from .formats import adapters
 from .formats.counts import COUNTS
 from .formats.model import Adapter
-from .formats.parse import PART_TEXT, Contents, parse_group
+from .formats.parse import PART_TEXT, Contents, format_of, pieces_of
+from .formats.pool import Died, Pool, cores
+from .formats.worker import Task, perform
 from .patterns import IngestError, near, resolve, shown_as
 from .tables import RUNS, TURNS
 
 __all__ = ["Cache", "Corpus", "IngestError", "Part", "Progress", "Reject", "ingest", "resolve"]
 
+_LITTLE = 16 << 20  # bytes that are read before other processes are at work
 _GROUP_LEAST = PART_TEXT // 8  # bytes; a group is not closed early below this
 
 
@@ -87,23 +93,25 @@ def ingest(
     format: str | None = None,
     cache: Cache | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    processes: int | None = None,
 ) -> Corpus:
     """Reads files into parts, or finds them in the cache.
 
     `format` names an adapter; null or "auto" recognises each file by its content. Files that no adapter recognises are
     rejected as a whole when others are read. Raises IngestError when a file cannot be opened, when nothing at all could
-    be read (unknown_format, all_rejected), or when the cache cannot be written.
+    be read (unknown_format, all_rejected), or when the cache cannot be written. Reading takes `processes` at a time, by
+    default one for each core, or none but this one where there is little to read.
     """
     forced = _forced(format)
     store = cache if cache is not None else Cache()
     files = [_opened(path, base) for path in paths]
-    entries: list[tuple[tuple[str, ...], Path, Contents]] = []
+    groups = _groups(files)
     meter = _Meter(files, on_progress)
-    for group in _groups(files):
-        directory = _entry(group, forced, store, meter)
-        contents = Contents.load(directory)
-        entries.append((tuple(file.shown for file in group), directory, contents))
-        meter.finished(group, sum(contents.formats.values()))
+    directories = _Reading(forced, store, meter, processes or cores()).directories(groups)
+    entries = [
+        (tuple(file.shown for file in group), directory, Contents.load(directory))
+        for group, directory in zip(groups, directories, strict=True)
+    ]
     return _corpus(files, entries)
 
 
@@ -129,7 +137,10 @@ def _opened(path: Path, base: Path) -> _File:
         raise IngestError("unreadable", f"{shown} cannot be read: {error.strerror}", "", shown) from error
 
 
-def _groups(files: Sequence[_File]) -> list[list[_File]]:
+_Group = tuple[_File, ...]
+
+
+def _groups(files: Sequence[_File]) -> list[_Group]:
     """Files that share a cache entry: in order of their digests, closed where a digest says so or the group is full.
 
     Boundaries depend on contents alone: a file more or less changes one group, or two, not all that follow.
@@ -144,10 +155,10 @@ def _groups(files: Sequence[_File]) -> list[list[_File]]:
         held += file.size
         if held >= _GROUP_LEAST and int(file.digest[-1], 16) < 4:
             held = PART_TEXT
-    return groups
+    return [tuple(group) for group in groups]
 
 
-def _key(group: Sequence[_File], forced: Adapter | None) -> str:
+def _key(group: _Group, forced: Adapter | None) -> str:
     used = [forced] if forced is not None else list(adapters().values())
     versions = [(adapter.name, adapter.version) for adapter in used]
     columns = [str(RUNS), str(TURNS), str(COUNTS)]
@@ -155,29 +166,80 @@ def _key(group: Sequence[_File], forced: Adapter | None) -> str:
     return xxhash.xxh3_128_hexdigest(orjson.dumps(content))
 
 
-def _entry(group: Sequence[_File], forced: Adapter | None, store: Cache, meter: _Meter) -> Path:
-    key = _key(group, forced)
-    found = store.get(key)
-    if found is not None:
-        return found
+class _Reading:
+    """Finds the entries of groups, and makes those that are not there."""
 
-    def fill(directory: Path) -> None:
-        parse_group([file.path for file in group], forced, directory, meter.inside(group))
+    def __init__(self, forced: Adapter | None, store: Cache, meter: _Meter, processes: int) -> None:
+        self._forced = forced
+        self._store = store
+        self._meter = meter
+        self._processes = processes
+        self._pool: Pool | None = None  # null: this process reads
+
+    def directories(self, groups: Sequence[_Group]) -> list[Path]:
+        found = {group: self._store.get(_key(group, self._forced)) for group in groups}
+        missing = [group for group, directory in found.items() if directory is None]
+        for group, directory in found.items():
+            if directory is not None:
+                self._meter.finished(group, Contents.load(directory))
+        if self._processes == 1 or sum(file.size for group in missing for file in group) < _LITTLE:
+            return [directory or self._made(group) for group, directory in found.items()]
+        with ThreadPoolExecutor(self._processes) as threads, Pool(self._processes) as self._pool:
+            made = dict(zip(missing, threads.map(self._made, missing), strict=True))
+        return [directory or made[group] for group, directory in found.items()]
+
+    def _made(self, group: _Group) -> Path:
+        """The directory of a new entry."""
+        try:
+            directory = self._store.put(_key(group, self._forced), lambda directory: self._fill(group, directory))
+        except CacheError as error:
+            raise IngestError(
+                "cache",
+                f"the cache in {self._store.root} cannot be written: {error.strerror}",
+                "set CURATEC_CACHE_DIR to a directory with free space",
+                str(self._store.root),
+            ) from error
+        except OSError as error:
+            shown = next((f.shown for f in group if str(f.path) == str(error.filename)), str(error.filename or ""))
+            raise IngestError("unreadable", f"{shown} cannot be read: {error.strerror or error}", "", shown) from error
+        return directory
+
+    def _fill(self, group: _Group, directory: Path) -> None:
+        contents = Contents()
+        for found in self._performed(group, directory):
+            contents.add(found)
+        contents.save(directory)
         for file in group:
             _check_unchanged(file)
+        self._meter.finished(group, contents)
 
-    try:
-        return store.put(key, fill)
-    except CacheError as error:
-        raise IngestError(
-            "cache",
-            f"the cache in {store.root} cannot be written: {error.strerror}",
-            "set CURATEC_CACHE_DIR to a directory with free space",
-            str(store.root),
-        ) from error
-    except OSError as error:
-        shown = next((file.shown for file in group if str(file.path) == str(error.filename)), str(error.filename or ""))
-        raise IngestError("unreadable", f"{shown} cannot be read: {error.strerror or error}", "", shown) from error
+    def _performed(self, group: _Group, directory: Path) -> list[Contents]:
+        """What the tasks of a group give, in their order."""
+        tasks = _tasks(group, self._forced, directory)
+        pool = self._pool
+        if pool is None:
+            return [perform(task, self._meter.inside(group, number)) for number, task in enumerate(tasks)]
+        try:
+            futures = [pool.submit(task, self._meter.inside(group, number)) for number, task in enumerate(tasks)]
+            return [future.result() for future in futures]
+        except Died as death:
+            shown = group[0].shown
+            advice = "there may be too little memory for what runs at the same time"
+            raise IngestError("unreadable", f"the process that read {shown} is gone: {death}", advice, shown) from None
+        finally:
+            if sys.exception() is not None:
+                pool.stop()  # before the directory goes that its processes write to
+
+
+def _tasks(group: _Group, forced: Adapter | None, directory: Path) -> Iterator[Task]:
+    """What is read at a time: pieces of a long file of lines, else the whole group."""
+    files = tuple(str(file.path) for file in group)
+    adapter = format_of(group[0].path, forced) if group[0].size > PART_TEXT else None
+    if adapter is None:
+        yield Task(files, str(directory), forced.name if forced is not None else None)
+        return
+    for piece in pieces_of(group[0].path):
+        yield Task(files, str(directory), adapter.name, piece)
 
 
 def _check_unchanged(file: _File) -> None:
@@ -188,32 +250,36 @@ def _check_unchanged(file: _File) -> None:
 
 
 class _Meter:
-    """Adds up what was read and tells it on."""
+    """Adds up what was read and tells it on. Groups and their tasks tell it from several threads."""
 
     def __init__(self, files: Sequence[_File], tell: Callable[[Progress], None] | None) -> None:
         self._tell = tell
         self._files = len(files)
         self._bytes = sum(file.size for file in files)
-        self._done = (0, 0, 0)
+        self._read: dict[tuple[_Group, int], tuple[int, int, int]] = {}  # files, bytes and runs of each task
+        self._lock = Lock()
 
-    def inside(self, group: Sequence[_File]) -> Callable[[int, int, int], None]:
+    def inside(self, group: _Group, task: int) -> Callable[[int, int, int], None]:
         def tell(files_done: int, text: int, runs: int) -> None:
             size = sum(file.size for file in group[:files_done])
             if files_done < len(group):
                 size += min(text, group[files_done].size)  # unpacked text may be longer than the file
-            self._say(files_done, size, runs)
+            self._say((group, task), (files_done, size, runs))
 
         return tell
 
-    def finished(self, group: Sequence[_File], runs: int) -> None:
-        files, size, before = self._done
-        self._done = (files + len(group), size + sum(file.size for file in group), before + runs)
-        self._say(0, 0, 0)
+    def finished(self, group: _Group, contents: Contents) -> None:
+        with self._lock:
+            for task in [task for task in self._read if task[0] == group]:
+                del self._read[task]
+        self._say((group, 0), (len(group), sum(file.size for file in group), sum(contents.formats.values())))
 
-    def _say(self, files: int, size: int, runs: int) -> None:
-        if self._tell is not None:
-            done = self._done
-            self._tell(Progress(done[0] + files, self._files, done[1] + size, self._bytes, done[2] + runs))
+    def _say(self, task: tuple[_Group, int], read: tuple[int, int, int]) -> None:
+        with self._lock:
+            self._read[task] = read
+            if self._tell is not None:
+                files, size, runs = map(sum, zip(*self._read.values(), strict=True))
+                self._tell(Progress(files, self._files, size, self._bytes, runs))
 
 
 def _corpus(files: Sequence[_File], entries: Sequence[tuple[tuple[str, ...], Path, Contents]]) -> Corpus:

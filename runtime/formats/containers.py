@@ -20,7 +20,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from .json_stream import Broken, Item, Record, read_json
+from .json_stream import Broken, Item, Record, read_json, shape_of
 from .json_text import Json, JsonError, NonFinite, Reader, Spelled, mend_text
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".parquet", ".arrow")
 PACKED = (".gz", ".zst")
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"  # how files begin
+_PARQUET, _STREAM, _ARROW = b"PAR1", b"\xff\xff\xff\xff", b"ARROW1"
 _BATCH = 64  # rows; a row of an agent corpus is easily 100 KB
 _TURN_LEVEL = 2
 Shaped = Callable[[Any, Reader], Json]
@@ -45,20 +47,42 @@ def read_records(path: Path, elements: frozenset[str]) -> Iterator[Item]:
     """The records of a file. A damaged file gives what could be read and one `Broken`. Raises OSError."""
     with path.open("rb") as stream:
         magic = stream.read(6)
-    if magic[:4] == b"PAR1":
+    if magic[:4] == _PARQUET:
         return _rows(_parquet(path), "parquet")
-    if magic[:4] == b"\xff\xff\xff\xff" or magic == b"ARROW1":
-        return _rows(_arrow(path, stream=magic != b"ARROW1"), "Arrow")
+    if magic[:4] == _STREAM or magic == _ARROW:
+        return _rows(_arrow(path, stream=magic != _ARROW), "Arrow")
     return _guarded(read_json(lambda: text_stream(path), elements))
+
+
+def is_lines(path: Path) -> bool:
+    """Whether a file is text with one record a line. Raises OSError."""
+    with path.open("rb") as stream:
+        magic = stream.read(6)
+    if magic[:4] in (_PARQUET, _STREAM) or magic == _ARROW:
+        return False
+    try:
+        with text_stream(path) as text:
+            return shape_of(text) == "lines"
+    except Exception as error:
+        if not is_damage(error):
+            raise
+        return False
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file is compressed as a whole. Raises OSError."""
+    with path.open("rb") as stream:
+        magic = stream.read(4)
+    return magic[:2] == _GZIP or magic == _ZSTD
 
 
 def text_stream(path: Path) -> BinaryIO:
     """The bytes of a text file, unpacked where they are gzip or zstandard. Raises OSError."""
     with path.open("rb") as start:
         magic = start.read(4)
-    if magic[:2] == b"\x1f\x8b":
+    if magic[:2] == _GZIP:
         return cast(BinaryIO, gzip.open(path, "rb"))
-    if magic == b"\x28\xb5\x2f\xfd":
+    if magic == _ZSTD:
         return io.BufferedReader(_Unpacked(path.open("rb")), 1 << 20)
     return path.open("rb", buffering=1 << 20)
 

@@ -120,20 +120,25 @@ def _complete(text: bytes) -> bool:
 
 def _lines(stream: BinaryIO) -> Iterator[Item]:
     reader = Reader()
-    number = 0
     for number, line in enumerate(stream, 1):
-        body = line[len(_BOM) :] if number == 1 and line.startswith(_BOM) else line
-        text = _decoded(body).strip(" \t\r\n")
-        if not text:
-            continue
-        reader.notes = set()
-        try:
-            value = reader.decode(text)
-        except JsonError as error:
-            torn = error.cut and not line.endswith(b"\n")
-            yield Broken(number, "torn last line" if torn else _at(error), cap(_shown(text)))
-        else:
-            yield Record(number, value, reader.notes, len(body), "lines")
+        item = line_item(number, line, reader)
+        if item is not None:
+            yield item
+
+
+def line_item(number: int, line: bytes, reader: Reader) -> Item | None:
+    """What stands in one line of a file, given with its end; null where it is blank."""
+    body = line[len(_BOM) :] if number == 1 and line.startswith(_BOM) else line
+    text = _decoded(body).strip(" \t\r\n")
+    if not text:
+        return None
+    reader.notes = set()
+    try:
+        value = reader.decode(text)
+    except JsonError as error:
+        torn = error.cut and not line.endswith(b"\n")
+        return Broken(number, "torn last line" if torn else _at(error), cap(_shown(text)))
+    return Record(number, value, reader.notes, len(body), "lines")
 
 
 def _decoded(data: bytes) -> str:

@@ -25,7 +25,7 @@ _ROLES: dict[str, Role] = {
     "event": "event",
 }
 _ACTOR = {"user": "user", "assistant": "agent", "tool": "environment"}
-_TAKEN = frozenset({"role", "name", "content", "tool_calls", "function_call", "tool_call_id", "is_error"}) | frozenset(
+TAKEN = frozenset({"role", "name", "content", "tool_calls", "function_call", "tool_call_id", "is_error"}) | frozenset(
     {"reasoning_content", "reasoning", "loss_weight", "weight", "trainable", "timestamp", "model", "usage", "reward"}
 )
 
@@ -90,7 +90,7 @@ def turn_of(message: dict[str, Json], notes: set[str]) -> Turn:
     turn.ts = time_of(message.get("timestamp"), notes)
     turn.model = text_of(message.get("model"))
     turn.reward = number_of(message.get("reward"), notes)
-    left = {key: item for key, item in message.items() if key not in _TAKEN}
+    left = {key: item for key, item in message.items() if key not in TAKEN}
     _take_usage(turn, message, left)
     if role != "tool" and "tool_call_id" in message:
         left["tool_call_id"] = message["tool_call_id"]

@@ -18,7 +18,7 @@ from .model import ANYWHERE, Context, Match, Run, Sample, Unreadable
 from .score import is_message, is_message_list, share
 from .values import flag_of, integer_of, json_or_null, number_of, text_of, time_of, tools_of
 
-_OUTCOMES = frozenset({"success", "failure", "crash", "truncated", "unknown"})
+OUTCOMES = frozenset({"success", "failure", "crash", "truncated", "unknown"})
 T = TypeVar("T")
 _TEXTS = ("task_id", "domain", "session_id", "parent_id", "model", "license")
 
@@ -76,7 +76,7 @@ def take_facts(run: Run, record: dict[str, Json], notes: set[str], taken: frozen
     run.gold_json = json_or_null(left.pop("gold", None))
     _take_tools(run, left, notes)
     _take_verdict(run, left, notes)
-    run.meta_json = encode(_flat_meta(left))
+    run.meta_json = encode(flat_meta(left))
 
 
 def _take_text(left: dict[str, Json], key: str) -> str | None:
@@ -100,7 +100,7 @@ def _take_tools(run: Run, left: dict[str, Json], notes: set[str]) -> None:
 
 def _take_verdict(run: Run, left: dict[str, Json], notes: set[str]) -> None:
     outcome = left.get("outcome")
-    if isinstance(outcome, str) and outcome in _OUTCOMES:
+    if isinstance(outcome, str) and outcome in OUTCOMES:
         run.outcome = left.pop("outcome")
     elif not run.turns and run.error is not None:
         run.outcome = "crash"
@@ -114,7 +114,8 @@ def _take_verdict(run: Run, left: dict[str, Json], notes: set[str]) -> None:
         run.outcome = "success" if run.success else "failure"
 
 
-def _flat_meta(left: dict[str, Json]) -> dict[str, Json]:
+def flat_meta(left: dict[str, Json]) -> dict[str, Json]:
+    """Members without a column; the object under `meta` or `metadata` is laid out among them where no name is taken."""
     for key in ("meta", "metadata"):
         held = left.get(key)
         if isinstance(held, dict) and not (held.keys() & left.keys()):

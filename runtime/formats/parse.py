@@ -1,31 +1,38 @@
-"""A group of files read into the parts of one cache entry.
+"""A group of files, or a piece of a long one, read into parts of one cache entry.
 
-A part is a pair of parquet files with the rows of at most `PART_TEXT` bytes of raw text (or of one record, if that is
-longer), so that memory is bounded whatever the size of the files. What else was found (rejects, files without a record,
-files of no known format) is written to `contents.json`. Files are named by their index in the group: no path is in it.
+A part holds the rows of at most `PART_TEXT` bytes of raw text (or of one record, if that is longer), so that memory is
+bounded whatever the size of the files. What else was found (rejects, files without a record, files of no known format)
+is told by `Contents`. Files are named by their index in the group: no path is in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import orjson
+import polars as pl
 
-from . import BUILT_IN, adapters, near_misses, recognise
-from .containers import peeked, read_records
-from .json_stream import Broken, Item, Record, cap
-from .json_text import TOO_DEEP, Json, JsonError, encode
-from .model import Adapter, Context, Sample, Unreadable
-from .rows import Rows, settle, wrong_type
+from . import BUILT_IN, adapters, fast, near_misses, recognise
+from .batches import of_file, of_lines
+from .containers import is_damage, is_lines, is_packed, peeked, read_records, text_stream
+from .fast.chat import ChatReader
+from .json_stream import Broken, Item, Record, cap, line_item
+from .json_text import TOO_DEEP, Json, JsonError, Reader, encode
+from .model import Adapter, Context, Match, Sample, Unreadable
+from .part import Rows, by_line, together, write
+from .rows import Gathered, settle, wrong_type
 
 PART_TEXT = 48 << 20  # bytes of raw text
-CONTENTS = "contents.json"
+FAST_LEAST = 1 << 18  # bytes of lines; below, reading by columns costs more than it saves
+_CONTENTS = "contents.json"
 _SAMPLE = 16  # records
 _RAW_KEPT = 64 << 20  # characters of raw text kept for the rejects of one group; after that, the first of each
 _RAW_SHORT = 256
+Progress = Callable[[int, int, int], None]
 
 
 @dataclass(slots=True)
@@ -41,7 +48,20 @@ class Contents:
     @classmethod
     def load(cls, directory: Path) -> Contents:
         """Reads the contents of an entry back. Raises OSError, ValueError, TypeError."""
-        return cls(**orjson.loads((directory / CONTENTS).read_bytes()))
+        return cls(**orjson.loads((directory / _CONTENTS).read_bytes()))
+
+    def save(self, directory: Path) -> None:
+        """Raises OSError."""
+        (directory / _CONTENTS).write_bytes(orjson.dumps(self))
+
+    def add(self, other: Contents) -> None:
+        """Takes in what the next task of the same group gave."""
+        self.parts += other.parts
+        self.rejects += other.rejects
+        self.unknown += other.unknown
+        self.empty += other.empty
+        for name, runs in other.formats.items():
+            self.formats[name] = self.formats.get(name, 0) + runs
 
 
 def element_names() -> frozenset[str]:
@@ -49,58 +69,175 @@ def element_names() -> frozenset[str]:
     return frozenset(adapter.elements for adapter in adapters().values() if adapter.elements)
 
 
-def parse_group(
-    files: Sequence[Path], forced: Adapter | None, directory: Path, progress: Callable[[int, int, int], None]
-) -> None:
-    """Reads the files and writes parts and contents into `directory`.
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Whole lines of a long file: the piece's number in the file, its bytes, and the number of its first line."""
+
+    number: int
+    start: int
+    length: int
+    line: int
+
+
+def parse_group(files: Sequence[Path], forced: Adapter | None, directory: Path, progress: Progress) -> Contents:
+    """Reads the files and writes their parts into `directory`.
 
     `forced` is the adapter that the source names, null to recognise each file by its content. `progress` is told the
     files done, the bytes of text read of the next one, and the runs so far. Raises OSError.
     """
-    group = _Group(directory, progress)
+    reading = _Reading(directory, 0, progress)
     for index, path in enumerate(files):
-        group.read(index, path, forced)
-        group.files_done, group.text = index + 1, 0
-        progress(group.files_done, 0, group.runs)
-    group.close()
+        reading.read(index, path, forced)
+        reading.file_done()
+    reading.flush()
+    return reading.contents
 
 
-class _Group:
-    """The parts that are being written, and what was found so far."""
+def parse_piece(path: Path, piece: Piece, adapter: Adapter, directory: Path, progress: Progress) -> Contents:
+    """Reads lines of a file of a known format, and writes them as the part of that number. Raises OSError."""
+    reading = _Reading(directory, piece.number, progress)
+    with path.open("rb", buffering=0) as stream:
+        stream.seek(piece.start)
+        reading.take_lines(0, of_file(stream, piece.length), piece.line, adapter)
+    reading.flush()
+    return reading.contents
 
-    def __init__(self, directory: Path, progress: Callable[[int, int, int], None]) -> None:
+
+def format_of(path: Path, forced: Adapter | None) -> Adapter | None:
+    """The adapter for a file that can be read in pieces: plain lines of a known format. Else null. Raises OSError."""
+    if is_packed(path) or not is_lines(path):
+        return None
+    head, _ = peeked(read_records(path, element_names()), _SAMPLE)
+    found = _recognised(_sample(head), forced)
+    return None if found is None else found[0]
+
+
+def pieces_of(path: Path) -> Iterator[Piece]:
+    """The pieces of a file of lines, each ended by the first line end from `PART_TEXT` bytes on. Raises OSError."""
+    number = start = at = 0
+    line = first = 1
+    with path.open("rb", buffering=0) as stream:
+        while data := stream.read(1 << 20):
+            done = 0  # of this block
+            while start + PART_TEXT <= at + len(data):
+                end = data.find(b"\n", max(done, start + PART_TEXT - at - 1)) + 1
+                if not end:
+                    break
+                line += data.count(b"\n", done, end)
+                yield Piece(number, start, at + end - start, first)
+                number, start, first, done = number + 1, at + end, line, end
+            line += data.count(b"\n", done)
+            at += len(data)
+    if start < at:
+        yield Piece(number, start, at - start, first)
+
+
+def _recognised(sample: Sample | None, forced: Adapter | None) -> tuple[Adapter, Match] | None:
+    if sample is None:
+        return None
+    return recognise(sample) if forced is None else (forced, forced.recognise(sample))
+
+
+class _Reading:
+    """The part that is being gathered, and what was found so far. `number` is that of the first part."""
+
+    def __init__(self, directory: Path, number: int, progress: Progress) -> None:
         self.directory = directory
-        self.progress = progress
         self.contents = Contents()
-        self.rows = Rows()
-        self.raw_kept = 0
-        self.files_done = 0
-        self.text = 0
-        self.runs = 0
+        self._number = number
+        self._progress = progress
+        self._pieces: list[Rows] = []
+        self._gathered = Gathered()  # behind the pieces
+        self._part_text = 0
+        self._raw_kept = 0
+        self._files_done = 0
+        self._file_text = 0
+        self._runs = 0
 
     def read(self, index: int, path: Path, forced: Adapter | None) -> None:
+        """Takes in a whole file."""
         head, items = peeked(read_records(path, element_names()), _SAMPLE)
         if not head:
             self.contents.empty.append(index)
             return
         sample = _sample(head)
-        if forced is not None:
-            found = (forced, forced.recognise(sample)) if sample else None
-        else:
-            found = recognise(sample) if sample else None
+        found = _recognised(sample, forced)
         if found is None:
             self._read_unknown(index, items, sample)
             return
         adapter, match = found
-        if match.whole:
-            items = _as_one(items)
-        before = self.runs
+        if fast.reader_of(adapter) is not None and is_lines(path):
+            with text_stream(path) as lines:
+                self.take_lines(index, of_lines(lines), 1, adapter)
+            return
         shared: dict[str, Any] = {}
-        for item in items:
-            self._take(index, item, adapter, shared)
-        read = self.runs - before
-        if read:
-            self.contents.formats[adapter.name] = self.contents.formats.get(adapter.name, 0) + read
+        for item in _as_one(items) if match.whole else items:
+            self._take(index, item, adapter, shared, self._gathered)
+            self._told(item.size if isinstance(item, Record) else 0)
+
+    def take_lines(self, index: int, batches: Iterator[bytes], line: int, adapter: Adapter) -> None:
+        """Takes in lines of a file; `line` is the number of the first."""
+        reader = fast.reader_of(adapter)
+        shared: dict[str, Any] = {}
+        try:
+            for data in batches:
+                self._take_batch(index, data, line, adapter, reader, shared)
+                line += data.count(b"\n")
+                self._told(len(data))
+        except Exception as error:
+            if not is_damage(error):
+                raise
+            self._reject(index, line, f"damaged compressed data: {error}", "")
+
+    def _take_batch(
+        self, index: int, data: bytes, line: int, adapter: Adapter, reader: ChatReader | None, shared: dict[str, Any]
+    ) -> None:
+        """Regular lines by columns and the others one by one, put together in their order."""
+        if reader is None or len(data) < FAST_LEAST:
+            self._take_singly(index, enumerate(BytesIO(data)), line, adapter, shared, self._gathered)
+            return
+        found = reader.read(data)
+        gathered = Gathered()
+        self._take_singly(index, found.left.items(), line, adapter, shared, gathered)
+        runs = found.rows.runs.with_columns(pl.lit(index, dtype=pl.UInt32).alias("file"), pl.col("line") + line)
+        self._count(runs.height, adapter)
+        rows = by_line(Rows(runs, found.rows.turns), gathered.rows())
+        if rows.runs.height:
+            self._settle()
+            self._pieces.append(rows)
+
+    def _take_singly(
+        self,
+        index: int,
+        lines: Iterable[tuple[int, bytes]],
+        line: int,
+        adapter: Adapter,
+        shared: dict[str, Any],
+        gathered: Gathered,
+    ) -> None:
+        reader = Reader()
+        for number, text in lines:
+            item = line_item(line + number, text, reader)
+            if item is not None:
+                self._take(index, item, adapter, shared, gathered)
+
+    def _settle(self) -> None:
+        """What was gathered one by one becomes a piece."""
+        if self._gathered.n_runs:
+            self._pieces.append(self._gathered.rows())
+            self._gathered = Gathered()
+
+    def file_done(self) -> None:
+        self._files_done, self._file_text = self._files_done + 1, 0
+        self._progress(self._files_done, 0, self._runs)
+
+    def _told(self, size: int) -> None:
+        """So many bytes of text have been taken in."""
+        self._part_text += size
+        self._file_text += size
+        if self._part_text >= PART_TEXT:
+            self.flush()
+            self._progress(self._files_done, self._file_text, self._runs)
 
     def _read_unknown(self, index: int, items: Iterator[Item], sample: Sample | None) -> None:
         """A file of no known format is one reject; one in which not a single value could be read, all its rejects."""
@@ -115,7 +252,7 @@ class _Group:
             else:
                 self._reject(index, item.line, f"{_kind(item.value)} is not a record", _raw(item.value))
 
-    def _take(self, index: int, item: Item, adapter: Adapter, shared: dict[str, Any]) -> None:
+    def _take(self, index: int, item: Item, adapter: Adapter, shared: dict[str, Any], gathered: Gathered) -> None:
         if isinstance(item, Broken):
             self._reject(index, item.line, item.reason, item.raw)
             return
@@ -139,34 +276,31 @@ class _Group:
             self._reject(index, item.line, f"{adapter.name} failed: {type(error).__name__}: {error}", _raw(item.value))
             return
         for run in runs:
-            self.rows.add(run, index, item.line)
-        self.runs += len(runs)
-        self.rows.text += item.size
-        self.text += item.size
-        if self.rows.text >= PART_TEXT:
-            self._flush()
+            gathered.add(run, index, item.line)
+        self._count(len(runs), adapter)
+
+    def _count(self, runs: int, adapter: Adapter) -> None:
+        if runs:
+            self.contents.formats[adapter.name] = self.contents.formats.get(adapter.name, 0) + runs
+            self._runs += runs
 
     def _reject(self, index: int, line: int, reason: str, raw: str) -> None:
-        if self.raw_kept > _RAW_KEPT and len(raw) > _RAW_SHORT:
+        if self._raw_kept > _RAW_KEPT and len(raw) > _RAW_SHORT:
             raw = f"{raw[:_RAW_SHORT]}…[{len(raw) - _RAW_SHORT} more characters]"
-        self.raw_kept += len(raw)
+        self._raw_kept += len(raw)
         self.contents.rejects.append((index, line, reason, raw))
 
-    def _flush(self) -> None:
-        if not self.rows.n_runs:
-            return
-        number = len(self.contents.parts)
-        names = f"runs-{number:05}.parquet", f"turns-{number:05}.parquet"
-        self.rows.write(self.directory / names[0], self.directory / names[1])
-        self.contents.parts.append(
-            {"runs": names[0], "turns": names[1], "n_runs": self.rows.n_runs, "n_turns": self.rows.n_turns}
-        )
-        self.rows = Rows()
-        self.progress(self.files_done, self.text, self.runs)
-
-    def close(self) -> None:
-        self._flush()
-        (self.directory / CONTENTS).write_bytes(orjson.dumps(self.contents))
+    def flush(self) -> None:
+        """Writes what has been gathered as a part."""
+        self._settle()
+        if self._pieces:
+            names = f"runs-{self._number:05}.parquet", f"turns-{self._number:05}.parquet"
+            rows = together(self._pieces)
+            write(rows, self.directory / names[0], self.directory / names[1])
+            told = {"n_runs": rows.runs.height, "n_turns": rows.turns.height}
+            self.contents.parts.append({"runs": names[0], "turns": names[1], **told})
+            self._number += 1
+        self._pieces, self._part_text = [], 0
 
 
 def _sample(head: list[Item]) -> Sample | None:

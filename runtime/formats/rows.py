@@ -1,24 +1,24 @@
 """From canonical records to the rows of `RUNS` and `TURNS`.
 
 Columns are gathered as plain lists and turned into frames with the declared types. Lists of structs (calls, parts,
-reward parts) are gathered flat and grouped at the end: building them from nested Python values is twenty times slower.
+reward parts) are gathered flat and put together at the end: building them from nested Python values is twenty times
+slower.
 """
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Sequence
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from ..tables import CALL, PART, REWARD_PART, RUNS, TURNS
-from .counts import counts
 from .digest import digests
 from .link import link
-from .model import Call, Part, RewardPart, Run, Turn
+from .model import Call, Part, RewardPart, Run
+from .nested import listed
+from .part import Rows
 
 _RUN_FIELDS = [name for name in RUNS if name not in {"row", "digest", "file", "line", "reward_parts"}]
 _TURN_FIELDS = [name for name in TURNS if name not in {"row", "turn", "calls", "parts"}]
@@ -70,99 +70,59 @@ def _fits(value: object, dtype: Any) -> bool:
 
 
 class _Nested:
-    """A list-of-structs column, gathered flat: `owner` is the index of the outer row."""
+    """A list-of-structs column, gathered flat."""
 
     def __init__(self, struct: pl.Struct) -> None:
-        self.struct = struct
-        self.names = [field.name for field in struct.fields]
-        self.owner: list[int] = []
-        self.columns: dict[str, list[Any]] = {name: [] for name in self.names}
+        self.fields = struct.fields
+        self.counts: list[int | None] = []
+        self.columns: dict[str, list[Any]] = {field.name: [] for field in struct.fields}
 
-    def add(self, owner: int, values: list[Call] | list[Part] | list[RewardPart]) -> None:
-        for value in values:
-            self.owner.append(owner)
+    def add(self, values: list[Call] | list[Part] | list[RewardPart] | None) -> None:
+        """The elements of the next row; null for a row without a list."""
+        self.counts.append(None if values is None else len(values))
+        for value in values or ():
             for name, column in self.columns.items():
                 column.append(getattr(value, name))
 
-    def column(self, name: str, rows: int, absent: list[int] | None = None) -> pl.Series:
-        """The grouped column; rows without an entry hold an empty list, those in `absent` null."""
-        flat = pl.DataFrame(
-            {
-                field.name: pl.Series(field.name, self.columns[field.name], dtype=field.dtype)
-                for field in self.struct.fields
-            }
-        )
-        grouped = (
-            pl.DataFrame({"_owner": pl.Series("_owner", self.owner, dtype=pl.UInt32), name: flat.to_struct(name)})
-            .group_by("_owner", maintain_order=True)
-            .agg(pl.col(name))
-        )
-        missing = pl.DataFrame({"_owner": pl.Series("_owner", absent or [], dtype=pl.UInt32)})
-        column = (
-            pl.DataFrame({"_owner": pl.int_range(rows, dtype=pl.UInt32, eager=True)})
-            .join(grouped, on="_owner", how="left", maintain_order="left")
-            .with_columns(
-                pl.when(pl.col(name).is_null() & ~pl.col("_owner").is_in(missing["_owner"].implode()))
-                .then(pl.lit([], dtype=pl.List(self.struct)))
-                .otherwise(pl.col(name))
-                .alias(name)
-            )
-        )
-        return column[name]
+    def column(self, name: str) -> pl.Series:
+        flat = pl.DataFrame([pl.Series(f.name, self.columns[f.name], dtype=f.dtype) for f in self.fields])
+        return listed(flat.to_struct(name), pl.Series(self.counts, dtype=pl.Int64))
 
 
-class Rows:
-    """Gathers the rows of one part. `text` is the raw text that went in so far, in bytes."""
+class Gathered:
+    """Gathers runs one by one. `n_runs` and `n_turns` are those so far."""
 
     def __init__(self) -> None:
-        self.text = 0
         self.n_runs = 0
         self.n_turns = 0
         self._runs: list[tuple[Any, ...]] = []
         self._turns: list[tuple[Any, ...]] = []
         self._calls = _Nested(CALL)
         self._parts = _Nested(PART)
-        self._no_parts: list[int] = []
         self._rewards = _Nested(REWARD_PART)
 
     def add(self, run: Run, file: int, line: int) -> None:
         """Appends one settled run."""
         self._runs.append((file, line, *_run_values(run)))
-        self._rewards.add(self.n_runs, run.reward_parts)
+        self._rewards.add(run.reward_parts)
         for index, turn in enumerate(run.turns):
-            self._add_turn(index, turn)
+            self._turns.append((self.n_runs, index, *_turn_values(turn)))
+            self._calls.add(turn.calls)
+            self._parts.add(turn.parts)
         self.n_runs += 1
+        self.n_turns += len(run.turns)
 
-    def _add_turn(self, index: int, turn: Turn) -> None:
-        self._turns.append((self.n_runs, index, *_turn_values(turn)))
-        if turn.calls:
-            self._calls.add(self.n_turns, turn.calls)
-        if turn.parts is None:
-            self._no_parts.append(self.n_turns)
-        else:
-            self._parts.add(self.n_turns, turn.parts)
-        self.n_turns += 1
-
-    def frames(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The rows so far, with exactly the columns and types of RUNS and TURNS."""
+    def rows(self) -> Rows:
+        """The runs so far, with exactly the columns and types of RUNS and TURNS."""
         runs = _columns(["file", "line", *_RUN_FIELDS], self._runs, RUNS)
         runs["row"] = pl.int_range(self.n_runs, dtype=pl.UInt32, eager=True)
-        runs["reward_parts"] = self._rewards.column("reward_parts", self.n_runs)
+        runs["reward_parts"] = self._rewards.column("reward_parts")
         turns = _columns(["row", "turn", *_TURN_FIELDS], self._turns, TURNS)
-        turns["calls"] = self._calls.column("calls", self.n_turns)
-        turns["parts"] = self._parts.column("parts", self.n_turns, self._no_parts)
-        made = pl.DataFrame({name: turns[name] for name in TURNS}, schema=TURNS)
-        runs["digest"] = digests(pl.DataFrame(runs), made)
-        return pl.DataFrame({name: runs[name] for name in RUNS}, schema=RUNS), made
-
-    def write(self, runs: Path, turns: Path) -> None:
-        """Writes both tables as parquet, with the counts beside RUNS. Raises OSError."""
-        own, said = self.frames()
-        for path, frame in ((runs, own.with_columns(counts(own, said))), (turns, said)):
-            try:
-                frame.write_parquet(path, compression="zstd", compression_level=1)
-            except pl.exceptions.PolarsError as error:  # how polars reports a full disk
-                raise OSError(errno.EIO, str(error).rpartition(": ")[2], str(path)) from error
+        turns["calls"] = self._calls.column("calls")
+        turns["parts"] = self._parts.column("parts")
+        said = pl.DataFrame({name: turns[name] for name in TURNS}, schema=TURNS)
+        runs["digest"] = digests(pl.DataFrame(runs), said)
+        return Rows(pl.DataFrame({name: runs[name] for name in RUNS}, schema=RUNS), said)
 
 
 def _columns(names: list[str], rows: list[tuple[Any, ...]], schema: dict[str, Any]) -> dict[str, pl.Series]:

@@ -30,7 +30,7 @@ from .openai import take_facts
 from .score import is_message_list, share
 from .values import MISSING, decode_text, number_of
 
-_HOLDERS = ("messages", "prompt", "completion", "chosen", "rejected")
+HOLDERS = ("messages", "prompt", "completion", "chosen", "rejected")
 _VERDICTS = {"chosen": True, "rejected": False}
 
 
@@ -70,7 +70,7 @@ class Trl:
 def _run(record: dict[str, Json], turns: list[Turn], notes: set[str]) -> Run:
     """One run with what the row says beside its messages."""
     run = Run("trl", turns)
-    take_facts(run, _renamed(record, notes), notes, frozenset(_HOLDERS))
+    take_facts(run, _renamed(record, notes), notes, frozenset(HOLDERS))
     return run
 
 

@@ -37,14 +37,14 @@ def text_of(value: Json) -> str | None:
 
 
 def number_of(value: Json, notes: set[str] | None = None) -> float | None:
-    """A finite number; a boolean counts as 0 or 1. Anything else but null is noted as `bad_value`."""
+    """A finite number, zero without its sign; a boolean counts as 0 or 1. Anything else but null notes `bad_value`."""
     if isinstance(value, int | float):
         try:
             number = float(value)
         except OverflowError:
             number = float("inf")
         if isfinite(number):
-            return number
+            return number + 0.0
         return None  # the reader has noted `nan`
     if value is not None and notes is not None:
         notes.add("bad_value")

@@ -13,7 +13,8 @@ import pytest
 
 from curatec.runtime.cache import Cache, CacheError, default_root
 from curatec.runtime.formats.openai import OpenAi
-from curatec.runtime.formats.rows import Rows
+from curatec.runtime.formats.part import write as write_part
+from curatec.runtime.formats.rows import Gathered
 from curatec.runtime.ingest import IngestError, ingest
 
 from .conftest import USER, chat, lines, rows_of
@@ -137,7 +138,7 @@ def test_a_full_disk_is_a_clear_error(tmp_path: Path, cache: Cache, monkeypatch:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("curatec.runtime.formats.rows.Rows.write", full)
+    monkeypatch.setattr("curatec.runtime.formats.parse.write", full)
     (tmp_path / "a.json").write_text(json.dumps(chat(USER)))
     with pytest.raises(IngestError, match="No space left") as caught:
         ingest([tmp_path / "a.json"], base=tmp_path, cache=cache)
@@ -154,7 +155,7 @@ def test_ingest_reads_a_file_once_whatever_its_name(
     def never(*_: object) -> None:
         raise AssertionError("read again")
 
-    monkeypatch.setattr("curatec.runtime.ingest.parse_group", never)
+    monkeypatch.setattr("curatec.runtime.ingest.perform", never)
     second = ingest([tmp_path / "b.jsonl"], base=tmp_path, cache=cache)
     assert second.parts[0].runs == first.parts[0].runs
     assert (first.parts[0].files, second.parts[0].files) == (("a.jsonl",), ("b.jsonl",))
@@ -209,16 +210,17 @@ def test_a_killed_process_leaves_no_entry_and_its_rest_is_swept_later(cache: Cac
 def test_a_file_that_changes_while_it_is_read_is_not_cached(
     tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from curatec.runtime.formats.parse import parse_group
+    from curatec.runtime.formats.worker import perform
 
     path = tmp_path / "a.json"
     path.write_text(json.dumps(chat(USER)))
 
-    def meddle(*args: object) -> None:
-        parse_group(*args)  # type: ignore[arg-type]
+    def meddle(*args: object) -> object:
+        found = perform(*args)  # type: ignore[arg-type]
         path.write_text(json.dumps(chat(USER, USER)))
+        return found
 
-    monkeypatch.setattr("curatec.runtime.ingest.parse_group", meddle)
+    monkeypatch.setattr("curatec.runtime.ingest.perform", meddle)
     with pytest.raises(IngestError, match="changed while it was read"):
         ingest([path], base=tmp_path, cache=cache)
     assert not list(cache.root.glob("??/*"))
@@ -228,4 +230,4 @@ def test_a_failed_parquet_write_is_an_error_of_the_system() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     with pytest.raises(OSError, match="No space left"):
-        Rows().write(Path("/dev/full"), Path("/dev/full"))
+        write_part(Gathered().rows(), Path("/dev/full"), Path("/dev/full"))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curatec.runtime.formats.model import Call, Part, RewardPart, Run, Turn
-from curatec.runtime.formats.rows import Rows
+from curatec.runtime.formats.rows import Gathered
 from tests.reference.digest import digest_of
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=5)
@@ -86,10 +86,10 @@ RUNS = st.builds(
 
 
 def digests(*runs: Run) -> list[str]:
-    rows = Rows()
+    rows = Gathered()
     for line, run in enumerate(runs):
         rows.add(run, 3, line)
-    found: list[str] = rows.frames()[0]["digest"].to_list()
+    found: list[str] = rows.rows().runs["digest"].to_list()
     return found
 
 

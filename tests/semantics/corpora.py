@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from curatec.compiler import plan
 from curatec.runtime import ingest
 from curatec.runtime.formats.model import Call, Run, Turn
-from curatec.runtime.formats.rows import Rows
+from curatec.runtime.formats.part import write as write_part
+from curatec.runtime.formats.rows import Gathered
 from curatec.runtime.inputs import Input
 from tests.reference.digest import finished
 
@@ -134,11 +135,11 @@ def write(sources: dict[str, Finished], folder: Path, per_part: int = 100) -> tu
     for name, settled in sources.items():
         parts = []
         for at in range(0, len(settled), per_part):
-            rows = Rows()
+            rows = Gathered()
             for line, (run, _) in enumerate(settled[at : at + per_part], at + 1):
                 rows.add(run, 0, line)
             paths = folder / f"{name}-{at}-{per_part}.runs.parquet", folder / f"{name}-{at}-{per_part}.turns.parquet"
-            rows.write(*paths)
+            write_part(rows.rows(), *paths)
             parts.append(ingest.Part(*paths, (f"{name}.jsonl",), rows.n_runs, rows.n_turns))
         parsed = ingest.Corpus(tuple(parts), (), {"openai": len(settled)}, (f"{name}.jsonl",), ())
         made.append(Input(plan.Corpus(name, (f"{name}.jsonl",)), parsed, {}, None, ""))
