@@ -68,6 +68,10 @@ class Made:
 Make = Callable[..., Made]
 
 
+def files_of(out: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(out)): p.read_bytes() for p in sorted(out.rglob("*")) if p.is_file()}
+
+
 def write_jsonl(path: Path, records: Sequence[Record | str]) -> None:
     """Records as lines; a text is a line as it is."""
     lines = [r if isinstance(r, str) else orjson.dumps(r).decode() for r in records]

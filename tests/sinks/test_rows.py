@@ -17,7 +17,7 @@ from curatec.runtime.sinks import columns as c
 from curatec.runtime.sinks import files as f
 from curatec.runtime.sinks import sft
 
-from .conftest import TOOLS, Make, calls, result, run, says, system, user
+from .conftest import TOOLS, Make, calls, files_of, result, run, says, system, user
 
 pytestmark = pytest.mark.usefixtures("parts")
 
@@ -46,10 +46,6 @@ def corpus(n: int = 40) -> list[dict[str, Any]]:
         )
         for i in range(2 * n)
     ]
-
-
-def files_of(out: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(out)): p.read_bytes() for p in sorted(out.rglob("*")) if p.is_file()}
 
 
 def test_bytes_do_not_depend_on_how_the_input_lies(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
