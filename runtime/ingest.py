@@ -1,4 +1,4 @@
-"""Reads a corpus of raw trajectories into parquet parts, once: what was read before comes from the cache.
+"""Reads a corpus of raw trajectories into parts, once: what was read before comes from the cache.
 
 The cache is keyed by the content of the files, the formats' versions and the tables' columns; a file's name or place
 plays no part in it. Small files share parts, long files give several, so that every part is bounded.
@@ -30,6 +30,7 @@ from .tables import RUNS, TURNS
 
 __all__ = ["Cache", "Corpus", "IngestError", "Part", "Progress", "Reject", "ingest", "resolve"]
 
+_FORM = 2  # of entries: goes up when their files or the digests of runs change
 _LITTLE = 16 << 20  # bytes that are read before other processes are at work
 _GROUP_LEAST = PART_TEXT // 8  # bytes; a group is not closed early below this
 
@@ -46,7 +47,7 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Two parquet files with exactly the columns of RUNS and TURNS. `RUNS.file` is an index into `files`."""
+    """Two files for `formats.part`: RUNS with its counts, and TURNS. `RUNS.file` is an index into `files`."""
 
     runs: Path
     turns: Path
@@ -162,7 +163,7 @@ def _key(group: _Group, forced: Adapter | None) -> str:
     used = [forced] if forced is not None else list(adapters().values())
     versions = [(adapter.name, adapter.version) for adapter in used]
     columns = [str(RUNS), str(TURNS), str(COUNTS)]
-    content = [columns, PART_TEXT, forced is None, versions, [file.digest for file in group]]
+    content = [_FORM, columns, PART_TEXT, forced is None, versions, [file.digest for file in group]]
     return xxhash.xxh3_128_hexdigest(orjson.dumps(content))
 
 

@@ -13,30 +13,30 @@ from pathlib import Path
 import polars as pl
 
 from curatec.runtime.cache import Entry
+from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.tables import TURNS
 
 # Parts stay in memory up to this size together: most corpora fit, and every sink reads them.
 KEPT = 64 * 2**20  # bytes
 _SHARE = 16  # of the memory that a run may hold, as little as this are turns
-_UNPACKED = 4  # times the size on disk: what turns take in memory, about
 _PLACE = ("row", "turn")  # columns that are always there
 COLUMNS = (*TURNS, "edited")
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Turns that no step changed: parquet files one behind the other, and what is added to the rows of each."""
+    """Turns that no step changed: files of parts one behind the other, and what is added to the rows of each."""
 
     pieces: tuple[tuple[Path, int], ...]
 
     @property
     def size(self) -> int:
-        """Bytes on disk."""
+        """Bytes on disk, which are those in memory, about."""
         return sum(path.stat().st_size for path, _ in self.pieces)
 
     def load(self, columns: Sequence[str]) -> pl.DataFrame:
         asked = [name for name in columns if name != "edited"]
-        read = [shifted(pl.read_parquet(path, columns=asked), offset) for path, offset in self.pieces]
+        read = [shifted(read_part(path, asked), offset) for path, offset in self.pieces]
         turns = pl.concat(read, rechunk=True) if len(read) > 1 else read[0]
         return turns.with_columns(edited=pl.lit(False)).select(columns)
 
@@ -76,7 +76,7 @@ class Turns:
     def opened(self, parsed: Parsed) -> Turns:
         """With one more part as it was read; it is not written again, and unpacked only once if it is small."""
         held = sum(p.estimated_size() for p in self.parts if isinstance(p, pl.DataFrame))
-        small = held + _UNPACKED * parsed.size <= self.kept and not any(isinstance(p, Parsed) for p in self.parts)
+        small = held + parsed.size <= self.kept and not any(isinstance(p, Parsed) for p in self.parts)
         return Turns((*self.parts, parsed.load(COLUMNS) if small else parsed), self.kept)
 
     def load(self, part: int, rows: pl.Series, columns: Collection[str] | None = None) -> pl.DataFrame:

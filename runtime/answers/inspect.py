@@ -14,6 +14,7 @@ from curatec.dsl.diagnostics import CuratecError
 from curatec.runtime import ingest
 from curatec.runtime.cache import Cache
 from curatec.runtime.formats.defects import DEFECTS
+from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.inputs import CODES
 
 # What a tool result that reports an error often begins with.
@@ -90,8 +91,8 @@ def profile(corpus: ingest.Corpus) -> Profile:
     narrow: list[pl.DataFrame] = []
     lengths: list[pl.Series] = []
     for part in corpus.parts:
-        narrow.append(_runs(found, pl.read_parquet(part.runs)))
-        lengths.append(_turns(found, pl.read_parquet(part.turns), part.n_runs))
+        narrow.append(_runs(found, read_part(part.runs)))
+        lengths.append(_turns(found, read_part(part.turns), part.n_runs))
     if narrow:
         _whole(found, pl.concat(narrow), pl.concat(lengths))
     return found

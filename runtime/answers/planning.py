@@ -16,6 +16,7 @@ from curatec.compiler.check.program import Checked
 from curatec.dsl.diagnostics import CuratecError, Diagnostic
 from curatec.runtime.answers import growth
 from curatec.runtime.answers.output import Output, open_output
+from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.inputs import Input
 from curatec.runtime.manifest import input_digest
 from curatec.runtime.manifest import side as manifest_side
@@ -159,7 +160,7 @@ def _beside(kind: str, name: str, now: dict[str, Any], output: Output | None) ->
 
 
 def _digests(given: Input) -> pl.Series:
-    parts = [pl.read_parquet(part.runs, columns=["digest"])["digest"] for part in given.parsed.parts]
+    parts = [read_part(part.runs, ["digest"])["digest"] for part in given.parsed.parts]
     return pl.concat(parts) if parts else pl.Series([], dtype=pl.String)
 
 

@@ -294,7 +294,7 @@ class _Reading:
         """Writes what has been gathered as a part."""
         self._settle()
         if self._pieces:
-            names = f"runs-{self._number:05}.parquet", f"turns-{self._number:05}.parquet"
+            names = f"runs-{self._number:05}.arrow", f"turns-{self._number:05}.arrow"
             rows = together(self._pieces)
             write(rows, self.directory / names[0], self.directory / names[1])
             told = {"n_runs": rows.runs.height, "n_turns": rows.turns.height}

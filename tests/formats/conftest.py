@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from curatec.runtime.cache import Cache
+from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.ingest import Corpus, ingest
 
 REPO = Path(__file__).resolve().parents[2]
@@ -47,8 +47,8 @@ def rows_of(corpus: Corpus) -> list[dict[str, Any]]:
     """All runs of a corpus with their turns, by (file name, line)."""
     runs = []
     for part in corpus.parts:
-        turns = pl.read_parquet(part.turns).to_dicts()
-        for row in pl.read_parquet(part.runs).to_dicts():
+        turns = read_part(part.turns).to_dicts()
+        for row in read_part(part.runs).to_dicts():
             row["turns"] = [turn for turn in turns if turn["row"] == row["row"]]
             row["name"] = part.files[row["file"]]
             runs.append(row)

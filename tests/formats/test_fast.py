@@ -22,6 +22,7 @@ from curatec.runtime.formats.fast.strings import count, count_many
 from curatec.runtime.formats.model import Adapter
 from curatec.runtime.formats.openai import OPENAI
 from curatec.runtime.formats.parse import Contents, Piece, parse_piece
+from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.formats.trl import TRL
 
 from .conftest import REPO, USER, assistant, call, chat, result
@@ -38,9 +39,7 @@ def read(data: bytes, adapter: Adapter, folder: Path, least: int) -> tuple[Conte
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parse, "FAST_LEAST", least)
         found = parse_piece(path, Piece(0, 0, len(data), 1), adapter, folder, lambda *_: None)
-    frames = [
-        pl.read_parquet(folder / found.parts[0][name]) if found.parts else pl.DataFrame() for name in ("runs", "turns")
-    ]
+    frames = [read_part(folder / found.parts[0][name]) if found.parts else pl.DataFrame() for name in ("runs", "turns")]
     return found, frames[0], frames[1]
 
 

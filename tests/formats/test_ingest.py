@@ -16,6 +16,7 @@ from curatec.runtime.cache import Cache
 from curatec.runtime.formats import adapters, near_misses, parse, recognise
 from curatec.runtime.formats.counts import COUNTS, column
 from curatec.runtime.formats.model import ANYWHERE, Context, Match, Run, Sample, Turn
+from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.ingest import IngestError, Progress, ingest, resolve
 from curatec.runtime.tables import RUNS, TURNS
 
@@ -153,8 +154,8 @@ def test_the_schemas_are_exact_whatever_the_rows_hold(read: Reader) -> None:
     for number, content in enumerate((chat(), chat(USER), tau([USER, assistant(call("{}")), result()]))):
         corpus = read([content], name=f"{number}.json").corpus
         counted = {column(count): pl.Int64() for count in COUNTS}
-        assert pl.read_parquet(corpus.parts[0].runs).schema == pl.Schema(RUNS | counted)
-        assert pl.read_parquet(corpus.parts[0].turns).schema == pl.Schema(TURNS)
+        assert read_part(corpus.parts[0].runs).schema == pl.Schema(RUNS | counted)
+        assert read_part(corpus.parts[0].turns).schema == pl.Schema(TURNS)
 
 
 def test_the_digest_depends_on_the_record_alone(read: Reader) -> None:
@@ -228,7 +229,7 @@ def test_parts_are_bounded_and_complete(tmp_path: Path, cache: Cache, monkeypatc
         assert max(part.n_runs for part in corpus.parts) <= 21
         assert [run["line"] for run in rows_of(corpus)] == list(range(1, 201))
         for part in corpus.parts:
-            assert pl.read_parquet(part.runs)["row"].to_list() == list(range(part.n_runs))
+            assert read_part(part.runs)["row"].to_list() == list(range(part.n_runs))
     assert len(told) > 30
     assert (told[-1].files_done, told[-1].runs) == (1, 200)
 

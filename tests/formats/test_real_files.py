@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from curatec.runtime.cache import Cache
+from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.ingest import Corpus, ingest, resolve
 
 
@@ -24,8 +25,8 @@ def corpus_of(root: Path, store: Cache, *patterns: str) -> tuple[Corpus, pl.Data
     corpus = ingest(resolve(patterns, root, root), base=root, cache=store)
     runs, turns, offset = [], [], 0
     for part in corpus.parts:
-        runs.append(pl.read_parquet(part.runs).with_columns(pl.col("row") + offset))
-        turns.append(pl.read_parquet(part.turns).with_columns(pl.col("row") + offset))
+        runs.append(read_part(part.runs).with_columns(pl.col("row") + offset))
+        turns.append(read_part(part.turns).with_columns(pl.col("row") + offset))
         offset += part.n_runs
     return corpus, pl.concat(runs), pl.concat(turns)
 
@@ -172,6 +173,6 @@ def test_the_whole_directory_is_read_or_accounted_for(shared_data: Path, store: 
     rejected = {reject.file for reject in corpus.rejects if reject.line == 0}
     with_runs: set[str] = set()
     for part in corpus.parts:
-        with_runs |= {part.files[index] for index in pl.read_parquet(part.runs)["file"].unique()}
+        with_runs |= {part.files[index] for index in read_part(part.runs)["file"].unique()}
     assert with_runs | rejected | set(corpus.empty_files) == set(corpus.files)
     assert runs.height == sum(corpus.formats.values())

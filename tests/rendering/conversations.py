@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import polars as pl
 from hypothesis import strategies as st
 
 from curatec.compiler import plan
 from curatec.runtime.conversation.messages import Call, Message, by_run, messages_of, turn_rows
 from curatec.runtime.conversation.spans import Trained, trained
+from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.ingest import ingest
 from tests.rendering.styles import LLAMA3, Style
 
@@ -113,7 +113,7 @@ def tau_runs(data: Path) -> Iterator[list[Message]]:
     ):
         paths = sorted((data / folder).glob(pattern))
         for part in ingest(paths, base=data, format=format).parts:
-            turns, runs = pl.read_parquet(part.turns), pl.read_parquet(part.runs)["row"].sort()
+            turns, runs = read_part(part.turns), read_part(part.runs)["row"].sort()
             numbered = turns.with_columns(run=runs.search_sorted(turns["row"]))
             for rows in by_run(turn_rows(numbered), len(runs)):
                 messages = messages_of(rows, "trl")
