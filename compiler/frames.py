@@ -196,8 +196,10 @@ class Frames:
         # A float that has to be settled is a column of its own: an expression of `when` would hold it three times.
         if isinstance(core, Apply) and core.function != KEY and core not in self._known and not unsettled(core):
             return self._open(core, level, leaves)
-        name = leaves.setdefault(core, f"leaf{len(leaves)}")
-        return pl.col(name)
+        return pl.col(leaves.setdefault(core, self._leaf(core, level, leaves)))
+
+    def _leaf(self, core: Core, level: Level, leaves: dict[Core, str]) -> str:
+        return f"leaf{len(leaves)}"
 
     def _open(self, core: Core, level: Level, leaves: dict[Core, str]) -> pl.Expr:
         """What the lowerings give, not settled."""

@@ -78,6 +78,8 @@ def either(a: Args, _: Options, __: Types) -> Sql:
 
 
 def negate(a: Args, _: Options, __: Types) -> Sql:
+    if a[0].binds == IS and a[0].text.endswith(" is null"):
+        return Sql(f"{a[0].text.removesuffix(' is null')} is not null", IS)
     return Sql(f"not {a[0].inside(NOT + 1)}", NOT)
 
 
@@ -198,9 +200,9 @@ def truncate(a: Args, options: Options, __: Types) -> Sql:
     keep, marker = options.get("keep", "start"), options.get("marker", "")
     size = bare(n) if _small(n) else call("most", n, x)
     if keep == "ends":
-        number = number_of(size)
-        half = Sql(str(number // 2)) if number is not None else binary("//", PRODUCT, size, Sql("2"))
-        rest = Sql(str(number - number // 2)) if number is not None else binary("-", SUM, size, half)
+        number = number_of(n) if _small(n) else None
+        half = binary("//", PRODUCT, size, Sql("2")) if number is None else Sql(str(number // 2))
+        rest = binary("-", SUM, size, half) if number is None else Sql(str(number - number // 2))
         parts = [call("left", x, rest), call("right", x, half)]
     else:
         parts = [call({"start": "left", "end": "right"}[keep], x, size)]

@@ -15,19 +15,21 @@ _MICRO = "1000000"
 
 
 def _over(keys: int, descending: Sequence[bool]) -> str:
+    """A window over the rows of each group, in order."""
     groups = ", ".join(f"k{i}" for i in range(keys))
     order = ", ".join(f"o{i} {'desc' if down else 'asc'} nulls last" for i, down in enumerate(descending))
-    return f"partition by {groups} order by {order}" if groups else f"order by {order}"
+    partition = f"    partition by {groups}\n" if groups else ""
+    return f"over (\n{partition}    order by {order}\n  )"
 
 
 def places(keys: int, descending: Sequence[bool]) -> str:
     """The place of each row in its group, from 0."""
-    return f"select row_number() over ({_over(keys, descending)}) - 1 as place\nfrom rows\norder by row_at"
+    return f"select\n  row_number() {_over(keys, descending)} - 1 as place\nfrom rows\norder by row_at"
 
 
 def leaders(keys: int, descending: Sequence[bool]) -> str:
     """The position of the row that comes first in each row's group."""
-    return f"select first_value(row_at) over ({_over(keys, descending)}) as leader\nfrom rows\norder by row_at"
+    return f"select\n  first_value(row_at) {_over(keys, descending)} as leader\nfrom rows\norder by row_at"
 
 
 def allot(bounds: Sequence[tuple[int, str]], rest: str) -> str:

@@ -84,11 +84,12 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What does not depend on a statement: expressions that have a column of `runs`, and whether a template counts
-    the tokens."""
+    """What does not depend on a statement: expressions that have a column of `runs`, whether a template counts the
+    tokens, and what the values are called where people read it."""
 
     known: Mapping[Core, str] = field(default_factory=dict)
     rendered: bool = False
+    names: Mapping[Core, str] = field(default_factory=dict)
 
 
 def is_key(core: Core) -> bool:
@@ -165,7 +166,7 @@ def _written(
 ) -> tuple[_Builder, str]:
     builder = _Builder(setting, level, frozenset(asked), numbers)
     scope = _Scope(builder, level)
-    values = [f"{scope.lower(core)} as value_{i}" for i, core in enumerate(asked)]
+    values = [f"{scope.lower(core)} as {name(setting.names.get(core, f'value_{i}'))}" for i, core in enumerate(asked)]
     source = scope.source()
     tables = builder.tables()
     head = f"with {', '.join(tables)}\n" if tables else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +13,17 @@ from curatec.compiler.fields import TRAJECTORY
 from curatec.compiler.passes.projection import along, turn_columns_of
 from curatec.compiler.types import Level
 from curatec.runtime.answers.core_text import core_text, list_text
+from curatec.runtime.answers.lowered import lowered
 from curatec.runtime.answers.operation_text import context_text, says
 from curatec.runtime.execute import expressions, until_edit
 from curatec.runtime.state import measures
 from curatec.runtime.way import edits_turns
 
 
-def as_data(whole: plan.Plan) -> dict[str, Any]:
-    """The plan as JSON-ready data: sources, branches with steps, what each step measures."""
+def as_data(whole: plan.Plan, engine: str | None = None) -> dict[str, Any]:
+    """The plan as JSON-ready data: sources, branches with steps, what each step measures, and what an engine runs."""
+    branches = [_branch(whole, None, engine)]
+    branches += [_branch(whole, branch, engine) for branch in (*whole.stages, *whole.sinks)]
     return {
         "strategy": whole.strategy,
         "plan_digest": plan.digest(whole),
@@ -28,7 +31,7 @@ def as_data(whole: plan.Plan) -> dict[str, Any]:
         "sources": [_source(corpus) for corpus in whole.corpora],
         "tables": [{"name": t.name, "path": list(t.path), "key": t.key} for t in whole.tables],
         "test_sets": [{"name": t.name, "path": list(t.path)} for t in whole.sealed],
-        "branches": [_branch(whole, None), *(_branch(whole, branch) for branch in (*whole.stages, *whole.sinks))],
+        "branches": branches,
         "expectations": [e.text for e in whole.expectations],
     }
 
@@ -53,11 +56,13 @@ def _source(corpus: plan.Corpus) -> dict[str, Any]:
     return {"name": corpus.name, "path": list(corpus.path), "settings": settings}
 
 
-def _branch(whole: plan.Plan, branch: plan.Branch | None) -> dict[str, Any]:
+def _branch(whole: plan.Plan, branch: plan.Branch | None, engine: str | None) -> dict[str, Any]:
     steps = whole.shared if branch is None else branch.steps
     later = [c for b in (*whole.stages, *whole.sinks) for c in until_edit(b.steps)] if branch is None else []
     known = set() if branch is None else _known_before(whole, branch)
     rows = _columns_before(whole, branch)
+    shown = [_step(step, measured, engine) for step, measured in _walk(steps, later, known, rows)]
+    target = None if branch is None else branch.target
     return {
         "name": None if branch is None else branch.name,
         "kind": "shared"
@@ -66,12 +71,19 @@ def _branch(whole: plan.Plan, branch: plan.Branch | None) -> dict[str, Any]:
         if branch.target is None
         else type(branch.target).__name__.lower(),
         "from": None if branch is None else branch.base,
-        "steps": [_step(step, measured) for step, measured in _walk(steps, later, known, rows)],
-        "settings": {} if branch is None or branch.target is None else settings(branch.target),
+        "steps": shown,
+        "settings": {} if target is None else settings(target),
+        **({} if engine is None or target is None else {"runs": _runs(target, (), known, engine)}),
     }
 
 
-def _step(step: plan.Step, measured: _Read) -> dict[str, Any]:
+def _runs(
+    what: plan.Operation | plan.Target, measured: Sequence[Core], known: Collection[Core], engine: str
+) -> list[dict[str, str]]:
+    return [{"purpose": piece.purpose, "text": piece.text} for piece in lowered(what, measured, known, engine)]
+
+
+def _step(step: plan.Step, measured: _Read, engine: str | None) -> dict[str, Any]:
     return {
         "label": step.label,
         "says": says(step.operation),
@@ -79,6 +91,7 @@ def _step(step: plan.Step, measured: _Read) -> dict[str, Any]:
         "reads_turns": measured.turns,
         "writes_turns": edits_turns(step) and not isinstance(step.operation, plan.Render),
         "measures": [core_text(core) for core in measured.cores],
+        **({} if engine is None else {"runs": _runs(step.operation, measured.cores, measured.known, engine)}),
     }
 
 
@@ -91,6 +104,7 @@ class _Read:
 
     turns: bool
     cores: tuple[Core, ...]
+    known: frozenset[Core]  # with what steps before measured
 
 
 def _walk(
@@ -111,7 +125,8 @@ def _walk(
             own += along(able, turn_columns_of(own))
             own = list(dict.fromkeys(own))
             known.update(own)
-        yield step, _Read((whole and not isinstance(step.operation, plan.Render)) or bool(own), tuple(own))
+        reads = (whole and not isinstance(step.operation, plan.Render)) or bool(own)
+        yield step, _Read(reads, tuple(own), frozenset(known))
         if edits_turns(step):
             known.clear()
         rows.update(_adds(step))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import click
@@ -20,15 +21,20 @@ _CODE = re.compile(r"[Cc][0-9]{4}")
 @options.strategy_option
 @options.params_option
 @options.allow_option
-@click.option("--engine", type=click.Choice(["polars", "duckdb"]), default="polars", help="What would run the plan.")
+@click.option("--engine", type=click.Choice(["polars", "duckdb"]), help="Show what this engine runs for each step.")
 @options.json_option
 def command(
-    what: str, strategy: str | None, given: tuple[str, ...], allowed: tuple[Path, ...], engine: str, as_json: bool
+    what: str,
+    strategy: str | None,
+    given: tuple[str, ...],
+    allowed: tuple[Path, ...],
+    engine: str | None,
+    as_json: bool,
 ) -> int:
     """Explain a code such as C0203, or how a SPEC will be run.
 
     Of a spec: its steps with all names resolved and parameters filled in, where turns are read, and what is measured
-    in which pass.
+    in which pass; with `--engine duckdb` the SQL of each step, with `--engine polars` its expressions.
     JSON: {"code", "title", "page"}, or {"strategy", "plan_digest", "params", "sources", "branches", "expectations"}.
     """
     if _CODE.fullmatch(what) and not Path(what).exists():
@@ -39,13 +45,16 @@ def command(
 
     request = Request(what, strategy, None, options.params(given), allowed)
     found = checked(request)
-    data = as_data(chosen_plan(found, request))
+    data = as_data(chosen_plan(found, request), engine)
     if as_json:
         say_json(data | {"diagnostics": [to_json(d) for d in found.diagnostics]})
         return 0
     show_diagnostics(d for d in found.diagnostics if d.severity == "error")
     for line in _lines(data):
         say(line)
+    if engine == "duckdb":
+        for line in _macros(data):
+            say(line)
     return 0
 
 
@@ -92,6 +101,7 @@ def _lines(data: dict[str, Any]) -> Iterator[str]:
             yield from _step(number, step)
         for name, value in branch["settings"].items():
             yield wrapped(f"    {name}: {value}", "")
+        yield from _runs(branch.get("runs", []), "    ")
     if data["expectations"]:
         yield ""
         yield from (f"  {text}" for text in data["expectations"])
@@ -116,3 +126,24 @@ def _step(number: int, step: dict[str, Any]) -> Iterator[str]:
         yield "       reads turns"
     if step["because"]:
         yield wrapped(f"because {step['because']}", "       ")
+    yield from _runs(step.get("runs", []), "       ", f"{step['label']}: ")
+
+
+def _runs(pieces: list[dict[str, str]], margin: str, label: str = "") -> Iterator[str]:
+    """What the engine runs, each text below a comment that says what for."""
+    for piece in pieces:
+        for line in wrap(f"{label}{piece['purpose']}", 90):
+            yield f"{margin}-- {line}"
+        yield from (f"{margin}{line}" for line in piece["text"].splitlines())
+
+
+def _macros(data: dict[str, Any]) -> Iterator[str]:
+    """What SQL has no word for, as far as it is used here."""
+    from curatec.compiler.duckdb.layout import macros
+
+    told = [*(step for branch in data["branches"] for step in branch["steps"]), *data["branches"]]
+    found = macros(piece["text"] for one in told for piece in one.get("runs", []))
+    if found:
+        yield ""
+        yield "words that these statements use, defined once"
+        yield from (f"  {line}" for line in found)

@@ -59,8 +59,13 @@ def _tasks_whole(rows: pl.DataFrame, key: pl.Series, place: Place) -> None:
 
 
 def _parts(engine: Engine, draws: pl.Series, shares: Sequence[tuple[str, float]]) -> pl.Series:
-    bound, bounds = 1.0, list[tuple[int, str]]()
+    return engine.allot(draws, bounds(shares), shares[-1][0])
+
+
+def bounds(shares: Sequence[tuple[str, float]]) -> list[tuple[int, str]]:
+    """The exclusive bound of the draws of each part but the last, and its name."""
+    bound, found = 1.0, list[tuple[int, str]]()
     for (_, share), (name, _) in zip(reversed(shares[1:]), reversed(shares[:-1]), strict=True):
         bound -= share
-        bounds.insert(0, (text.threshold(max(0.0, min(1.0, bound))), name))
-    return engine.allot(draws, bounds, shares[-1][0])
+        found.insert(0, (text.threshold(max(0.0, min(1.0, bound))), name))
+    return found

@@ -74,7 +74,8 @@ def test_limit_only_and_parameters(place: Place) -> None:
         (("-D", "most=1", "-D", "most=2"), "twice"),
         (("--only", "sftt"), "C0213"),
         (("--strategy", "big"), "C0417"),
-        (("--engine", "duckdb"), "C0501"),
+        (("--memory", "much"), "write 4GB, 800MB or 1.5GiB"),
+        (("--memory", "4"), "too little"),
         (("--engine", "spark"), "spark"),
         (("--limit", "0"), "limit"),
         (("--limt", "3"), "--limit"),
@@ -208,8 +209,7 @@ def test_try_tells_a_failing_expectation_and_goes_on(place: Place) -> None:
 
 
 def test_parts_that_do_nothing_yet_say_so(place: Place) -> None:
-    ran = place("compile", "small.curate", "-o", "out", "--memory", "4GB", "--trust")
-    assert "`--memory` is not available yet" in ran.err
+    ran = place("compile", "small.curate", "-o", "out", "--trust")
     assert "`--trust`" in ran.err
 
 
