@@ -21,7 +21,7 @@ Names = Callable[[Core, Level], str]
 _TABLES = {Level.TRAJECTORY: "runs", Level.TURN: "turns", Level.CALL: "calls", Level.TOOL: "tools"}
 _PARENT = {Level.TRAJECTORY: "run", Level.TURN: "turn"}
 _SPOKEN = '~col("role").is_in(["system", "event"])'
-_OF_TURNS = {
+OF_TURNS = {
     "turn_count": f"filter({_SPOKEN}).group_by(run).len()",
     "assistant_turns": 'filter(col("role") == "assistant").group_by(run).len()',
     "call_count": 'group_by(run).agg(col("calls").list.len().sum())',
@@ -70,7 +70,7 @@ class _Spelled(Frames):
             case Column(via=via, name=word) if via:
                 return f'turns.select(col("{word}").gather({via}))'
             case Column(name=word):
-                return f"turns.{_OF_TURNS[word]}"
+                return f"turns.{OF_TURNS[word]}"
             case Quantifier():
                 return self._quantified(core)
             case Window():
