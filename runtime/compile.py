@@ -148,6 +148,9 @@ def _compiled(
             watch.phase("report")
             (made / "README.md").write_text(card.render(summary), encoding="utf-8")
             (made / "report.html").write_text(page.render(executed, written, summary), encoding="utf-8")
+        if memo is not None:
+            summary["run"]["keys"] = memo.keys.data(whole, memo.kept)
+            summary["run"]["cached"] = {"steps": executed.cached, "sinks": [n for n, one in sunk.items() if one.cached]}
         manifest.seal(summary, made, started, {file: d for one in sunk.values() for file, d in one.digests.items()})
         manifest.write(summary, made / MANIFEST)
         publish(made, target)

@@ -37,8 +37,8 @@ REGISTERED = registered.REGISTERED  # importing them is what makes `run` know th
 
 @dataclass(frozen=True)
 class Executed:
-    """`ends` is the state at the end of each stage and sink; `shared` that of the shared steps. `skipped`: how many
-    stops of each branch (None: shared) did not run, because what they give was kept."""
+    """`ends` is the state at the end of each stage and sink; `shared` that of the shared steps. `cached`: branch (None:
+    shared) and label of what did not run, because what it gives was kept."""
 
     plan: plan.Plan
     loaded: Loaded
@@ -48,7 +48,7 @@ class Executed:
     ledger: Ledger
     held: dict[str, pl.Series] = field(default_factory=dict)  # sink → ids of runs of sealed tasks, before its steps
     splits: pl.DataFrame | None = None  # id and split of every row that the `split` of the strategy saw
-    skipped: dict[str | None, int] = field(default_factory=dict)
+    cached: list[tuple[str | None, str]] = field(default_factory=list)
 
 
 def execute(
@@ -74,7 +74,7 @@ def execute(
         base = ends[way.base] if way.branch is not None else replace(first, state=start)
         ends[way.branch] = work.go(base, way)
     states = {name: reached.state for name, reached in ends.items() if name is not None}
-    return Executed(whole, loaded, start, ends[None].state, states, work.ledger, work.held, work.splits, work.skipped)
+    return Executed(whole, loaded, start, ends[None].state, states, work.ledger, work.held, work.splits, work.cached)
 
 
 def _loaded(
@@ -107,7 +107,7 @@ class _Work:
     ledger: Ledger = field(default_factory=Ledger)
     held: dict[str, pl.Series] = field(default_factory=dict)
     splits: pl.DataFrame | None = None
-    skipped: dict[str | None, int] = field(default_factory=dict)
+    cached: list[tuple[str | None, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.partial = self.like.rows.height < self.loaded.state.rows.height
@@ -124,6 +124,7 @@ class _Work:
         reached = replace(reached, state=self.loaded.with_meta(reached.state, self.meta))
         for stop, one in zip(way.stops, passed, strict=False):
             self._told(one, stop, way.branch)
+            self.cached.append((way.branch, stop.label))
         for stops in _together(way, len(passed)):
             began = perf_counter()
             state, done = self._done(reached.state, way, stops)
@@ -133,7 +134,6 @@ class _Work:
             reached = replace(reached, seconds=reached.seconds + perf_counter() - began)
             if self.memo is not None:
                 reached = self.memo.keep(keys[stops[-1]], reached, end=stops[-1] == len(way.stops) - 1)
-        self.skipped[way.branch] = len(passed)
         return reached
 
     def _done(self, state: State, way: Way, stops: Sequence[int]) -> tuple[State, list[Done]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import xxhash
@@ -16,26 +16,35 @@ from curatec.compiler.check.program import Checked
 from curatec.dsl.diagnostics import CuratecError, Diagnostic
 from curatec.runtime.answers import growth
 from curatec.runtime.answers.output import Output, open_output
+from curatec.runtime.answers.work import Work, work
+from curatec.runtime.cache import Cache
 from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.inputs import Input
 from curatec.runtime.manifest import input_digest
 from curatec.runtime.manifest import side as manifest_side
+from curatec.runtime.memo.memo import memo_for
 from curatec.runtime.redaction import Finder
 from curatec.runtime.side import Side
 from curatec.runtime.steps.render import read_renderer
+
+if TYPE_CHECKING:
+    from curatec.runtime.rendering import Renderer
 
 _KINDS = {"tables": "table", "test_sets": "test set"}
 
 
 @dataclass(frozen=True)
 class Change:
-    """One source, step or sink. `state` is same, changed, new or after (what stands before it changed)."""
+    """One source, step or sink. `state` is same, changed, new or after (what stands before it changed). `runs`: whether
+    a compile would run it, null where that is not known, and `because` of what it would or need not."""
 
     branch: str | None
     name: str
     state: str
     why: str = ""
     rows: int | None = None  # of a source: runs now; of a sink: rows last time
+    runs: bool | None = None
+    because: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,7 @@ class Planned:
     seconds: float | None  # of the last run
 
     def data(self) -> dict[str, Any]:
-        parts = {name: [vars_of(c) for c in getattr(self, name)] for name in ("sources", "side", "steps", "sinks")}
+        parts = {name: [asdict(c) for c in getattr(self, name)] for name in ("sources", "side", "steps", "sinks")}
         return {
             "strategy": self.strategy,
             "out": str(self.out),
@@ -70,17 +79,20 @@ class Planned:
         }
 
 
-def vars_of(change: Change) -> dict[str, Any]:
-    return {"branch": change.branch, "name": change.name, "state": change.state, "why": change.why, "rows": change.rows}
-
-
 def compare(
-    whole: plan.Plan, found: Checked, inputs: Sequence[Input], side: Side, rendered: str | None, out: Path
+    optimised: plan.Plan,
+    found: Checked,
+    inputs: Sequence[Input],
+    side: Side,
+    renderer: Renderer | None,
+    out: Path,
+    cache: Cache,
 ) -> Planned:
-    """Compare a plan, its parsed inputs, its side data and the digest of its tokenizer with an output, if there is
-    one."""
+    """Compare a plan, its parsed inputs, its side data and its tokenizer with an output, if there is one, and with what
+    the cache holds."""
     output, damage = _last(out)
-    whole = whole.as_written
+    whole = optimised.as_written
+    rendered = renderer.digest if renderer is not None else None
     sources = tuple(_source(given, output) for given in inputs)
     beside = tuple(
         _beside(kind, name, now, output)
@@ -96,16 +108,24 @@ def compare(
     notes = tuple(growth.told(whole, inputs))
     nothing = not moved and not other
     compared = output is not None
+    if renderer is not None or not any(isinstance(step.operation, plan.Render) for step in whole.shared):
+        memo = memo_for(optimised, inputs, side, renderer, None, cache)
+        told = {(w.branch, w.stop): w for w in work(optimised, memo, output.manifest if output is not None else None)}
+        steps = tuple(_with_work(c, told[c.branch, c.name]) for c in steps)
+        sinks = tuple(_with_work(c, told[c.branch, None]) for c in sinks)
     return Planned(whole.strategy, out, compared, sources, beside, steps, sinks, other, notes, nothing, seconds)
 
 
-def lacking(whole: plan.Plan, project: Path, allowed: tuple[Path, ...]) -> tuple[str | None, list[Diagnostic]]:
-    """The digest of the tokenizer that the plan names, and what its steps need and do not find here, as warnings."""
+def _with_work(change: Change, found: Work) -> Change:
+    return replace(change, runs=found.runs, because=found.why)
+
+
+def lacking(whole: plan.Plan, project: Path, allowed: tuple[Path, ...]) -> tuple[Renderer | None, list[Diagnostic]]:
+    """The tokenizer that the plan names, and what its steps need and do not find here, as warnings."""
     found: list[Diagnostic] = []
-    digest = None
+    renderer = None
     try:
         renderer = read_renderer(whole, project, allowed)
-        digest = renderer.digest if renderer is not None else None
     except CuratecError as error:
         found += [replace(d, severity="warning") for d in error.diagnostics]
     for _, step in whole.steps():
@@ -117,7 +137,7 @@ def lacking(whole: plan.Plan, project: Path, allowed: tuple[Path, ...]) -> tuple
                 help_ = ("install it: pip install 'curatec[redact]'",)
                 label = f"step `{step.label}`"
                 found.append(Diagnostic("C0502", message, step.span, label, help_, "warning", source=step.source))
-    return digest, found
+    return renderer, found
 
 
 def _last(out: Path) -> tuple[Output | None, tuple[str, ...]]:

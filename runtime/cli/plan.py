@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 def command(
     spec: str, out: Path | None, strategy: str | None, given: tuple[str, ...], allowed: tuple[Path, ...], as_json: bool
 ) -> int:
-    """Say what a compile would do: runs of each source, steps whose result changes and why, model calls, time.
+    """Say what a compile would do: which steps it would run and which results it would take from the cache, and why.
 
     Runs are parsed into the cache where they are not yet; nothing else is written.
     JSON: {"strategy", "out", "compared", "changes", "sources", "side", "steps", "sinks", "other", "notes",
-    "model_calls", "usd", "last_seconds", "diagnostics"}; a change is {"branch", "name", "state", "why", "rows"}.
+    "model_calls", "usd", "last_seconds", "diagnostics"}; a change is {"branch", "name", "state", "why", "rows", "runs",
+    "because"}.
     """
     from curatec.runtime.cli.compile import no_changes
     from curatec.runtime.memo.unchanged import unchanged
@@ -51,9 +52,10 @@ def command(
     whole = chosen_plan(found, request)
     with watching(not as_json) as watch:
         side = read_side(whole, found.program.project, allowed)
-        rendered, missing = lacking(whole, found.program.project, allowed)
-        inputs = read_inputs(whole.corpora, found.program.project, allowed, Cache(), watch.reading)
-    planned = compare(whole, found, inputs, side, rendered, out or default_out(whole.strategy))
+        renderer, missing = lacking(whole, found.program.project, allowed)
+        cache = Cache()
+        inputs = read_inputs(whole.corpora, found.program.project, allowed, cache, watch.reading)
+    planned = compare(whole, found, inputs, side, renderer, out or default_out(whole.strategy), cache)
     diagnostics = (*found.diagnostics, *missing)
     if as_json:
         say_json(planned.data() | {"diagnostics": [to_json(d) for d in diagnostics]})
@@ -79,10 +81,7 @@ def _lines(p: Planned) -> Iterator[str]:
             ("beside", "rows", ""), [(s.name, count(s.rows), _state(s, p.compared)) for s in p.side], right=(1,)
         )
     yield ""
-    if p.compared:
-        yield from _compared(p)
-    else:
-        yield wrapped(f"{len(p.steps)} steps run over {count(runs)} runs, for {len(p.sinks)} sinks", "  ")
+    yield from _work(p)
     for note in p.notes:
         yield wrapped(note)
     yield ""
@@ -90,20 +89,37 @@ def _lines(p: Planned) -> Iterator[str]:
     yield f"  last run {p.seconds:.1f} s" if p.seconds is not None else "  no earlier run to tell the time from"
 
 
-def _compared(p: Planned) -> Iterator[str]:
+def _work(p: Planned) -> Iterator[str]:
+    """What runs and what does not; one line where nothing is known of any of it."""
+    if not p.compared and all(change.runs is not False for change in (*p.steps, *p.sinks)):
+        runs = sum(source.rows or 0 for source in p.sources)
+        told = f"{len(p.steps)} steps run over {count(runs)} runs, for {len(p.sinks)} sinks: the cache holds nothing"
+        yield wrapped(f"{told} of them", "  ")
+        return
     rows: list[tuple[str, ...]] = []
     branch: object = ""
     for step in p.steps:
         if step.branch != branch:
             branch = step.branch
             rows.append((str(branch) if branch else "shared", ""))
-        rows.append((f"  {step.name}", _state(step, True)))
+        rows.append((f"  {step.name}", _told(step, p.compared)))
     if rows:
         yield table(("step", "result"), rows)
         yield ""
-    yield table(("sink", "rows now", "result"), [(s.name, count(s.rows), _state(s, True)) for s in p.sinks], right=(1,))
+    sinks = [(s.name, count(s.rows) if p.compared else "", _told(s, p.compared)) for s in p.sinks]
+    yield table(("sink", "rows now" if p.compared else "", "result"), sinks, right=(1,))
     for line in p.other:
         yield wrapped(f"also: {line}")
+
+
+def _told(change: Change, compared: bool) -> str:
+    """Whether a step or sink runs, and why; what it was, where it is another now."""
+    if change.runs is None:
+        return _state(change, compared)
+    word = "from the cache" if not change.runs else "runs again" if compared else "runs"
+    said = [change.because, change.why if change.state in ("same", "changed") else ""]
+    why = "; ".join(part for part in said if part)
+    return f"{word}: {why}" if why else word
 
 
 def _state(change: Change, compared: bool) -> str:

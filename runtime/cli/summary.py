@@ -19,6 +19,7 @@ def summary(manifest: Mapping[str, Any]) -> str:
         steps_table(manifest["steps"]),
         sinks_table(manifest["sinks"]),
         _expectations(manifest),
+        _cached(manifest),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -118,6 +119,20 @@ def _expectations(manifest: Mapping[str, Any]) -> str:
         measured = f" ({e['measured']})" if e["measured"] else ""
         lines.append(f"  {'holds' if e['held'] else 'FAILS'}  {e['text']}{measured}")
     return "\n".join(lines)
+
+
+def _cached(manifest: Mapping[str, Any]) -> str:
+    """How much was not computed again, and by name what was."""
+    kept = manifest["run"].get("cached")
+    if kept is None or not (kept["steps"] or kept["sinks"]):
+        return ""
+    held = {tuple(step) for step in kept["steps"]}
+    steps = [step["label"] for step in manifest["steps"] if (step.get("sink"), step["label"]) not in held]
+    sinks = [name for name in manifest["sinks"] if name not in kept["sinks"]]
+    ran = ", ".join([*steps, *(f"sink {name}" for name in sinks)])
+    n_steps, n_sinks = len(manifest["steps"]), len(manifest["sinks"])
+    told = f"{n_steps - len(steps)} of {n_steps} steps, {n_sinks - len(sinks)} of {n_sinks} sinks"
+    return wrapped(f"from the cache: {told}" + (f"; ran: {ran}" if ran else ""))
 
 
 def next_commands(compiled: Compiled) -> str:

@@ -7,8 +7,8 @@ bound of memory (semantics 34). Two specs that begin alike have keys alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,23 +45,41 @@ class Key:
 
 @dataclass(frozen=True)
 class Keys:
-    """`source`: of everything that `from` gives; `ways`: of the state behind each stop of a branch (None: shared);
+    """`given`: of everything that `from` gives; `ways`: of the state behind each stop of a branch (None: shared);
     `sinks`: of what a sink writes."""
 
-    source: str
+    given: Key
     ways: Mapping[str | None, tuple[Key, ...]]
     sinks: Mapping[str, Key]
 
+    @property
+    def source(self) -> str:
+        return self.given.key
+
     def along(self, branch: str | None) -> list[str]:
         return [key.key for key in self.ways[branch]]
+
+    def data(self, whole: plan.Plan, kept: Container[str]) -> dict[str, Any]:
+        """For the manifest, so that the next one can be told from this one. `kept`: keys of results in the cache."""
+        steps = [
+            {"sink": way.branch, "label": stop.label} | _told(key, kept)
+            for way in ways(whole)
+            for stop, key in zip(way.stops, self.ways[way.branch], strict=True)
+        ]
+        sinks = {name: _told(key, kept) for name, key in self.sinks.items()}
+        return {"from": _told(self.given, kept), "steps": steps, "sinks": sinks}
+
+
+def _told(key: Key, kept: Container[str]) -> dict[str, Any]:
+    return asdict(key) | {"kept": key.key in kept}
 
 
 def keys_of(
     whole: plan.Plan, inputs: Sequence[Input], side: Side, renderer: Renderer | None, limit: int | None, root: Path
 ) -> Keys:
     """`root` is that of the cache that the inputs were parsed into."""
-    source = _hash([LAYOUT, *(_input(given, root) for given in inputs), code_of("curatec.runtime.corpus")])
-    begun = _hash([source, "limit", limit])
+    given = _key(str(LAYOUT), _hash([_input(own, root) for own in inputs]), (), code_of("curatec.runtime.corpus"))
+    begun = given.key if limit is None else _hash([given.key, limit])
     found: dict[str | None, tuple[Key, ...]] = {}
     last: dict[str | None, str] = {}
     for way in ways(whole):
@@ -72,7 +90,7 @@ def keys_of(
             before = made[-1].key
         found[way.branch], last[way.branch] = tuple(made), before
     written = {branch.name: _sink(last[branch.name], branch, whole, side) for branch in whole.sinks}
-    return Keys(source, found, written)
+    return Keys(given, found, written)
 
 
 def names_of(whole: plan.Plan, cores: Iterable[Core], side: Side) -> dict[Core, str]:

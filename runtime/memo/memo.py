@@ -8,7 +8,7 @@ A cache that cannot be written is read only; an entry that is damaged or does no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +47,7 @@ class Memo:
     keys: Keys
     names: Mapping[Core, str]
     writable: bool = True
+    kept: set[str] = field(default_factory=set)  # keys of results that this compile found or put in the cache
     _places: Places = field(init=False)
     _saved: dict[str, tuple[Saved, ...]] = field(default_factory=dict)
     _done: dict[str, dict[str, Done]] = field(default_factory=dict)
@@ -74,15 +75,23 @@ class Memo:
     def last(self, keys: Sequence[str], like: State) -> Kept | None:
         """The last of some states on a way that the cache holds. `like` has what is not kept of a state."""
         for at in reversed(range(len(keys))):
-            try:
+            with suppress(DamagedEntry, Unreadable, KeyError):
                 chain = self._chain(keys[at])
                 done = {key: one for saved in chain for key, one in self._what(saved).items()}
                 passed = [done[key] for key in keys[: at + 1]]
                 state = self._state(chain, like)
-            except (DamagedEntry, Unreadable, KeyError):
-                continue
-            return Kept(Reached(state, keys[at], state), passed)
+                self.kept.add(keys[at])
+                return Kept(Reached(state, keys[at], state), passed)
         return None
+
+    def passed(self, keys: Sequence[str]) -> int:
+        """How many stops of a way a compile would not run."""
+        for at in reversed(range(len(keys))):
+            with suppress(DamagedEntry, Unreadable):
+                done = {key for saved in self._chain(keys[at]) for key in saved.keys}
+                if done.issuperset(keys[: at + 1]):
+                    return at + 1
+        return 0
 
     def _chain(self, key: str) -> tuple[Saved, ...]:
         """The entries from the first state to this one. Raises DamagedEntry and Unreadable."""
@@ -127,17 +136,20 @@ class Memo:
         except CacheError:
             self.writable = False
             return False
+        self.kept.add(key)
         return True
 
     # ---- sinks ----
 
     def lend(self, sink: str, out: Path, former: Path) -> Sunk | None:
         """What a sink wrote once, put below `out`, which takes the place of `former`; null where it is not kept."""
-        entry = self.cache.find(self.keys.sinks[sink].key)
-        try:
-            return lent(entry, out, former) if entry is not None else None
-        except (DamagedEntry, Unreadable):
-            return None
+        key = self.keys.sinks[sink].key
+        entry = self.cache.find(key)
+        with suppress(DamagedEntry, Unreadable):
+            found = lent(entry, out, former) if entry is not None else None
+            self.kept.update([key] if found is not None else ())
+            return found
+        return None
 
     def keep_sink(self, written: Written, ledger: Sequence[pl.DataFrame], folder: Path) -> Mapping[str, str]:
         """Keeps what a sink has written below its folder; the digests of its files, relative to OUT."""

@@ -37,6 +37,7 @@ class Sunk:
     written: Written
     ledger: Sequence[pl.DataFrame]
     digests: Mapping[str, str]
+    cached: bool = False  # it wrote this before, and did not run
 
 
 def lent(entry: Entry, out: Path, former: Path) -> Sunk:
@@ -54,7 +55,7 @@ def lent(entry: Entry, out: Path, former: Path) -> Sunk:
     except BaseException:
         shutil.rmtree(folder)
         raise
-    return Sunk(written, ledger, digests)
+    return Sunk(written, ledger, digests, cached=True)
 
 
 def _lend(entry: Entry, new: Path, former: Path) -> str:
