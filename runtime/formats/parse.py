@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import orjson
 import polars as pl
 
 from . import BUILT_IN, adapters, fast, near_misses, recognise
-from .batches import of_file, of_lines
+from .batches import Batch, of_file, of_lines
 from .containers import is_damage, is_lines, is_packed, peeked, read_records, text_stream
 from .fast.chat import ChatReader
 from .json_stream import Broken, Item, Record, cap, line_item
@@ -175,33 +174,36 @@ class _Reading:
             self._take(index, item, adapter, shared, self._gathered)
             self._told(item.size if isinstance(item, Record) else 0)
 
-    def take_lines(self, index: int, batches: Iterator[bytes], line: int, adapter: Adapter) -> None:
+    def take_lines(self, index: int, batches: Iterator[Batch], line: int, adapter: Adapter) -> None:
         """Takes in lines of a file; `line` is the number of the first."""
         reader = fast.reader_of(adapter)
         shared: dict[str, Any] = {}
         try:
-            for data in batches:
-                self._take_batch(index, data, line, adapter, reader, shared)
-                line += data.count(b"\n")
-                self._told(len(data))
+            for batch in batches:
+                self._take_batch(index, batch, line, adapter, reader, shared)
+                line += batch.count
+                self._told(batch.size)
         except Exception as error:
             if not is_damage(error):
                 raise
             self._reject(index, line, f"damaged compressed data: {error}", "")
 
     def _take_batch(
-        self, index: int, data: bytes, line: int, adapter: Adapter, reader: ChatReader | None, shared: dict[str, Any]
+        self, index: int, batch: Batch, line: int, adapter: Adapter, reader: ChatReader | None, shared: dict[str, Any]
     ) -> None:
         """Regular lines by columns and the others one by one, put together in their order."""
-        if reader is None or len(data) < FAST_LEAST:
-            self._take_singly(index, enumerate(BytesIO(data)), line, adapter, shared, self._gathered)
+        if reader is None or batch.size < FAST_LEAST:
+            lines = enumerate(map(bytes, batch.lines()))
+            self._take_singly(index, lines, line, adapter, shared, self._gathered)
             return
-        found = reader.read(data)
+        found = reader.read(batch)
         gathered = Gathered()
         self._take_singly(index, found.left.items(), line, adapter, shared, gathered)
         runs = found.rows.runs.with_columns(pl.lit(index, dtype=pl.UInt32).alias("file"), pl.col("line") + line)
         self._count(runs.height, adapter)
-        rows = by_line(Rows(runs, found.rows.turns), gathered.rows())
+        rows = Rows(runs, found.rows.turns)
+        if gathered.n_runs:
+            rows = by_line(rows, gathered.rows())
         if rows.runs.height:
             self._settle()
             self._pieces.append(rows)

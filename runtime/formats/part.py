@@ -41,8 +41,6 @@ def _moved(frame: pl.DataFrame, by: int) -> pl.DataFrame:
 
 def by_line(one: Rows, other: Rows) -> Rows:
     """The rows of both in the order of `line`; runs of the same line stay as they were."""
-    if not other.runs.height:
-        return one
     both = together([one, other])
     runs = both.runs.sort("line", maintain_order=True)
     places = pl.int_range(runs.height, dtype=pl.UInt32, eager=True)

@@ -19,7 +19,8 @@ from .parse import Contents, Progress
 from .worker import Answer, Task
 
 _COMMAND = ("-P", "-m", "curatec.runtime.formats.worker")
-_ENVIRONMENT = {"POLARS_MAX_THREADS": "1"}  # there is a process for each core
+# A process for each core, so one thread; and memory that is freed is soon wanted again, so it is kept.
+_ENVIRONMENT = {"POLARS_MAX_THREADS": "1", "_RJEM_MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}
 _MOST = 8  # processes: each holds the rows of a part
 
 

@@ -67,8 +67,8 @@ anything = st.recursive(
 
 
 def mostly(usual: st.SearchStrategy[Any], other: st.SearchStrategy[Any] = anything) -> st.SearchStrategy[Any]:
-    """Nineteen of twenty draws are the usual."""
-    return st.integers(0, 19).flatmap(lambda n: other if n == 13 else usual)
+    """All draws but one of eighty are the usual."""
+    return st.integers(0, 79).flatmap(lambda n: other if n == 13 else usual)
 
 
 @st.composite
@@ -78,13 +78,13 @@ def objects(
     """An object with the members needed, some of the others, and seldom one too many or too few."""
     optional = draw(st.lists(st.sampled_from(sorted(more)), unique=True, max_size=4)) if more else []
     chosen = [*needed, *optional]
-    if draw(st.integers(0, 29)) == 17:
+    if draw(st.integers(0, 79)) == 17:
         chosen.append(draw(st.sampled_from(chosen)))
-    if draw(st.integers(0, 29)) == 17:
+    if draw(st.integers(0, 79)) == 17:
         chosen.pop(draw(st.integers(0, len(chosen) - 1)))
     known = needed | more
     pairs = [(name, draw(known[name])) for name in chosen]
-    if draw(st.integers(0, 19)) == 13:
+    if draw(st.integers(0, 39)) == 13:
         pairs.append((draw(names), draw(anything)))
     return Pairs(draw(st.permutations(pairs)))
 
@@ -167,7 +167,7 @@ def lines(draw: st.DrawFn) -> bytes:
     record = draw(mostly(records))
     text = draw(spelled(record, draw(st.booleans()), draw(st.sampled_from(("", "", " ", "\t", "  ")))))
     data = text.encode("utf-8", "surrogatepass")
-    damage = draw(st.integers(0, 39))
+    damage = draw(st.integers(0, 79))
     if damage == 7 and data:
         at = draw(st.integers(0, len(data) - 1))
         return (

@@ -4,6 +4,7 @@ the fast way."""
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import re
 from itertools import islice
@@ -16,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from curatec.runtime.formats import parse
+from curatec.runtime.formats import batches, parse
+from curatec.runtime.formats.batches import Batch, of_file, of_lines
 from curatec.runtime.formats.fast import reader_of
 from curatec.runtime.formats.fast.strings import count, count_many
 from curatec.runtime.formats.model import Adapter
@@ -55,7 +57,7 @@ def regular(*rows: Any, adapter: Adapter = OPENAI) -> int:
     reader = reader_of(adapter)
     assert reader is not None
     data = b"".join(row if isinstance(row, bytes) else json.dumps(row).encode() + b"\n" for row in rows)
-    return reader.read(data).rows.runs.height
+    return reader.read(Batch(data, len(data))).rows.runs.height
 
 
 SAYS = {"role": "assistant", "content": "done"}
@@ -216,7 +218,8 @@ STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 @given(st.lists(st.text(st.sampled_from('"\\a:{'), max_size=6)), st.booleans())
 def test_strings_are_counted_as_a_tokenizer_does(texts: list[str], many: bool) -> None:
     data = json.dumps(dict.fromkeys(texts, texts)).encode()
-    assert (count_many if many else count)(data) == len(STRING.findall(data))
+    found = count_many(Batch(data + b'"', len(data))) if many else count(data)
+    assert found == len(STRING.findall(data))
 
 
 def test_a_line_longer_than_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,3 +230,14 @@ def test_a_line_longer_than_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     runs = read(data, OPENAI, tmp_path, 0)[1]
     assert runs["line"].to_list() == list(range(1, 61))
     assert runs["row"].to_list() == list(range(60))
+
+
+@given(st.lists(st.sampled_from([b"a", b"bc", b"\n"]), max_size=30).map(b"".join), st.integers(1, 40))
+def test_batches_hold_whole_lines_and_all_of_them(data: bytes, size: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches, "BATCH", size)
+        for drawn in (of_file(io.BytesIO(data), len(data)), of_lines(io.BytesIO(data))):
+            made = [(batch.count, list(map(bytes, batch.lines()))) for batch in drawn]
+            assert [line for _, held in made for line in held] == list(io.BytesIO(data))
+            assert all(held for _, held in made)
+            assert sum(count for count, _ in made) == data.count(b"\n")

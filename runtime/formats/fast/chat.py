@@ -15,6 +15,7 @@ import polars as pl
 from msgspec import UNSET, Raw
 
 from ...tables import ARGS_STATE, REQUESTOR, RUNS, TURNS
+from ..batches import Batch
 from ..digest import digests
 from ..json_text import JsonError
 from ..messages import TAKEN
@@ -64,16 +65,16 @@ class ChatReader:
         self._careful_fields = careful & RECORD_FIELDS
         self._tools = Tools()
 
-    def read(self, data: bytes) -> Fast:
-        """Whole lines, the last one perhaps without its end."""
-        lines = _lines(data)
+    def read(self, batch: Batch) -> Fast:
+        """The lines of a batch; nothing of what is given back lies in its buffer."""
+        lines = batch.lines()
         decoded = [found for number, line in enumerate(lines) if (found := self._decoded(number, line)) is not None]
         records = [found.record for found in decoded]
         messages = [message for record in records for message in record.messages]
         facts = facts_of(records)
         said = turns_of([len(record.messages) for record in records], messages)
         links = linked(said.turns, said.calls, len(records))
-        settled = self._settled(data, lines, decoded, [*facts.told, *said.told])
+        settled = self._settled(batch, lines, decoded, [*facts.told, *said.told])
         irregular = pl.concat([said.irregular, links.irregular, pl.Series(_nulls(settled), dtype=pl.UInt32)]).unique()
         runs = _runs(decoded, settled, facts.columns | {"defects": links.defects}, self._format)
         turns = _turns(links, said.counts, _extras(settled, records))
@@ -99,13 +100,13 @@ class ChatReader:
         return _Decoded(number, record, tools[0], gold[0], tools[1] + gold[1])
 
     def _settled(
-        self, data: bytes, lines: Sequence[memoryview], decoded: list[_Decoded], told: list[Told]
+        self, batch: Batch, lines: Sequence[memoryview], decoded: list[_Decoded], told: list[Told]
     ) -> list[_Decoded | None]:
         """The records with their meta; null for one that does not say all that stands in its line."""
         left = sum(strings.count(bytes(line)) for line in _others(lines, decoded))
         raw = pl.Series([found.strings for found in decoded], dtype=pl.Int64)
         # No record stands for more strings than its line has: where the sums are equal, each line's are.
-        if strings.count_many(data) - left == sum(one.total() for one in told) + raw.sum():
+        if strings.count_many(batch) - left == sum(one.total() for one in told) + raw.sum():
             return list(decoded)
         stands = sum((one.by_record(len(decoded)) for one in told), raw).to_list()
         return [self._whole(found, bytes(lines[found.line]), n) for found, n in zip(decoded, stands, strict=True)]
@@ -129,18 +130,6 @@ class ChatReader:
             return replace(found, meta=meta_of(left), extra=extra)
         except (msgspec.DecodeError, JsonError):
             return None
-
-
-def _lines(data: bytes) -> list[memoryview]:
-    """The lines with their ends."""
-    view = memoryview(data)
-    found: list[memoryview] = []
-    start = 0
-    while start < len(data):
-        end = data.find(b"\n", start) + 1 or len(data)
-        found.append(view[start:end])
-        start = end
-    return found
 
 
 def _others(lines: Sequence[memoryview], decoded: Sequence[_Decoded]) -> list[memoryview]:

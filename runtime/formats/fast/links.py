@@ -66,13 +66,13 @@ def _defects(turns: pl.DataFrame, calls: pl.DataFrame, result_turn: pl.Series, r
     last = turns.group_by("row", maintain_order=True).agg(pl.col("turn", "role").last())
     unanswered = calls.filter(result_turn.is_null()).select("row", "turn")
     ends = unanswered["turn"] == last["turn"].gather(unanswered["row"])
-    quiet = pl.Series([True]).new_from_index(0, turns.height).scatter(calls["at"], False)
-    tagged = turns["content"].str.contains("<tool_call>", literal=True).fill_null(False)
+    spoken = pl.Series([True]).new_from_index(0, turns.height).scatter(calls["at"], False)
+    quiet = turns.filter(spoken & (turns["role"].cast(pl.String) == "assistant")).select("row", "content")
     told = {
         "ends_on_call": unanswered["row"].filter(ends),
         "ends_on_tool": last["row"].filter(last["role"].cast(pl.String) == "tool"),
         "orphan_call": unanswered["row"].filter(~ends),
-        "unparsed_call": turns["row"].filter(tagged & quiet & (turns["role"].cast(pl.String) == "assistant")),
+        "unparsed_call": quiet["row"].filter(quiet["content"].str.contains("<tool_call>", literal=True)),
     }
     mask = pl.Series([0], dtype=pl.UInt32).new_from_index(0, records)
     for bit, name in enumerate(_DEFECTS):

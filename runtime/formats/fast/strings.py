@@ -13,6 +13,8 @@ from typing import Any
 import polars as pl
 from msgspec import UNSET
 
+from ..batches import Batch
+
 _QUOTE, _BACKSLASH = ord('"'), ord("\\")
 
 
@@ -23,16 +25,16 @@ def count(text: bytes) -> int:
     return (text.count(b'"') - text.count(b'\\"')) // 2
 
 
-def count_many(lines: bytes) -> int:
-    """The same for megabytes of text, four times as fast."""
+def count_many(batch: Batch) -> int:
+    """Those of a batch, four times as fast."""
     import pyarrow as pa
 
-    array = pa.Array.from_buffers(pa.uint8(), len(lines), [None, pa.py_buffer(lines)])
+    array = pa.Array.from_buffers(pa.uint8(), batch.size, [None, pa.py_buffer(batch.buffer)])
     values = pl.Series(pl.from_arrow(array))
     quotes, backslashes = values == _QUOTE, values == _BACKSLASH
-    before = backslashes.head(len(lines) - 1)
+    before = backslashes.head(batch.size - 1)
     if (before & backslashes.slice(1)).any():
-        return count(lines)
+        return count(bytes(memoryview(batch.buffer)[: batch.size]))
     return (int(quotes.sum()) - int((before & quotes.slice(1)).sum())) // 2
 
 
