@@ -18,14 +18,15 @@ from threading import Lock
 import orjson
 import xxhash
 
-from .cache import Cache, CacheError, hash_file
+from .cache import Cache, CacheError
 from .formats import adapters
 from .formats.counts import COUNTS
 from .formats.model import Adapter
-from .formats.parse import PART_TEXT, Contents, format_of, pieces_of
+from .formats.parse import PART_TEXT, Contents, format_of, pieces
 from .formats.pool import Died, Pool, cores
 from .formats.worker import Task, perform
 from .patterns import IngestError, near, resolve, shown_as
+from .scan import scanned
 from .tables import RUNS, TURNS
 
 __all__ = ["Cache", "Corpus", "IngestError", "Part", "Progress", "Reject", "ingest", "resolve"]
@@ -85,6 +86,7 @@ class _File:
     size: int
     digest: str
     stamp: int  # time of the last change, ns
+    cuts: tuple[tuple[int, int], ...]
 
 
 def ingest(
@@ -105,7 +107,7 @@ def ingest(
     """
     forced = _forced(format)
     store = cache if cache is not None else Cache()
-    files = [_opened(path, base) for path in paths]
+    files = [_opened(path, base, store) for path in paths]
     groups = _groups(files)
     meter = _Meter(files, on_progress)
     directories = _Reading(forced, store, meter, processes or cores()).directories(groups)
@@ -127,11 +129,12 @@ def _forced(format: str | None) -> Adapter | None:
     return known[str(format)]
 
 
-def _opened(path: Path, base: Path) -> _File:
+def _opened(path: Path, base: Path, store: Cache) -> _File:
     shown = shown_as(path, base)
     try:
         status = path.stat()
-        return _File(path, shown, status.st_size, hash_file(path), status.st_mtime_ns)
+        found = scanned(path, PART_TEXT, store)
+        return _File(path, shown, status.st_size, found.digest, status.st_mtime_ns, found.cuts)
     except FileNotFoundError:
         raise IngestError("missing_file", f"there is no file {shown}", near(path), shown) from None
     except OSError as error:
@@ -239,7 +242,7 @@ def _tasks(group: _Group, forced: Adapter | None, directory: Path) -> Iterator[T
     if adapter is None:
         yield Task(files, str(directory), forced.name if forced is not None else None)
         return
-    for piece in pieces_of(group[0].path):
+    for piece in pieces(group[0].cuts, group[0].size):
         yield Task(files, str(directory), adapter.name, piece)
 
 

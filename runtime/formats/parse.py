@@ -111,24 +111,12 @@ def format_of(path: Path, forced: Adapter | None) -> Adapter | None:
     return None if found is None else found[0]
 
 
-def pieces_of(path: Path) -> Iterator[Piece]:
-    """The pieces of a file of lines, each ended by the first line end from `PART_TEXT` bytes on. Raises OSError."""
-    number = start = at = 0
-    line = first = 1
-    with path.open("rb", buffering=0) as stream:
-        while data := stream.read(1 << 20):
-            done = 0  # of this block
-            while start + PART_TEXT <= at + len(data):
-                end = data.find(b"\n", max(done, start + PART_TEXT - at - 1)) + 1
-                if not end:
-                    break
-                line += data.count(b"\n", done, end)
-                yield Piece(number, start, at + end - start, first)
-                number, start, first, done = number + 1, at + end, line, end
-            line += data.count(b"\n", done)
-            at += len(data)
-    if start < at:
-        yield Piece(number, start, at - start, first)
+def pieces(cuts: Sequence[tuple[int, int]], size: int) -> Iterator[Piece]:
+    """The pieces of a file of so many bytes, cut at offsets before lines with these numbers."""
+    starts = [(0, 1), *cuts]
+    ends = [*(offset for offset, _ in cuts), size]
+    for number, ((start, line), end) in enumerate(zip(starts, ends, strict=True)):
+        yield Piece(number, start, end - start, line)
 
 
 def _recognised(sample: Sample | None, forced: Adapter | None) -> tuple[Adapter, Match] | None:
