@@ -68,8 +68,10 @@ class DuckDB:
         except duckdb.OutOfMemoryException:
             message = "DuckDB needs more memory than it is given"
             raise CuratecError.of("C0640", message, help="give more with `--memory`, or leave it out") from None
-        except duckdb.InterruptException:
-            raise KeyboardInterrupt from None
+        except (duckdb.InterruptException, RuntimeError) as error:
+            if "interrupted" in str(error).lower():
+                raise KeyboardInterrupt from None
+            raise
         except duckdb.IOException as error:
             if "No space left" in str(error):
                 raise OSError(errno.ENOSPC, "No space left on device") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -10,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curatec.compiler.core import Column, Window
+from curatec.compiler.duckdb.engine import DuckDB
 from curatec.compiler.functions import WINDOWS
 from curatec.compiler.types import Level, Type
+from curatec.dsl.diagnostics import CuratecError
 from tests.engines.drawn import VALUES, column
 from tests.engines.tools import DUCKDB, ENGINES, same, told
 from tests.semantics.tools import plain, quick
@@ -124,3 +127,16 @@ def test_look_up(type_: Type, data: st.DataObject) -> None:
     assert polars.columns == duckdb.columns == ["column:Id", "column:id", "matched"]
     assert all(same(polars[name], duckdb[name]) for name in polars.columns)
     assert duckdb["matched"].to_list() == [key is not None and key in keys for key in asked.to_list()]
+
+
+def test_what_does_not_fit_is_written_to_disk(tmp_path: Path) -> None:
+    """600,000 ids and keys of 70 bytes do not fit in 40 MB together with what sorting them takes."""
+    height = 600_000
+    ids = pl.Series([f"{(i * 2_654_435_761) % height:032x}" for i in range(height)])
+    keys = pl.Series([f"task {i % 5_000} {'x' * 60}" for i in range(height)])
+    with DuckDB(None, 40 * 10**6, 2, tmp_path / "spill") as bounded:
+        found = bounded.places([keys], [ids], [False])
+    assert found.equals(ENGINES["polars"].places([keys], [ids], [False]))
+    with DuckDB(None, 15 * 10**6, 2, tmp_path / "spill") as tiny, pytest.raises(CuratecError) as raised:
+        tiny.places([keys], [ids], [False])
+    assert raised.value.diagnostics[0].code == "C0640"
