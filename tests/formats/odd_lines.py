@@ -24,37 +24,17 @@ STRINGS = ("", "a", "ok", "é", "日本", "😀", ":", '"', "\\", 'say "hi"', "C
 STRINGS += ("<tool_call>", 'x": "y', "\\\\", 'end\\"', "null", "{}", "crash", "2025-01-01T00:00:00Z", "\ufeff")
 RAW_STRINGS = (r'"\ud83d\ude00"', r'"\ud800"', r'"\udc00x"', r'"\ud800A"', r'"\u0022\u005c"', r'"\/"', r'"\x"', '"\t"')
 ARGUMENTS = (
-    "{}",
-    '{"a":1}',
-    '{"a": 1.50, "b": "x"}',
-    '{"a":1,"a":2}',
-    '{"a" : 1}',
-    '{"a":{"b":[1,{"c":null}]}}',
-    "[1]",
-)
-ARGUMENTS += (
-    "",
-    "null",
-    '"{}"',
-    "{'a': 1}",
-    '{"a":NaN}',
-    '{"a":1e400}',
-    '{"a":"\\ud800"}',
-    '{"a":":"}',
-    '{"a":"\\\\"}',
-)
-ARGUMENTS += ("{", " {} ", '{"a":"\x01"}', '{"":1,"":2}', '{"a":' + "[" * 101 + "]" * 101 + "}", '{"a":"\\u00e9"}')
-ARGUMENTS += (
-    '{"a":' + "[" * 300 + "]" * 300 + "}",
-    '{"n":12345678901234567890123}',
-    "{}x",
-    '{"a":[{},{}]}',
-    "\ufeff{}",
+    *("{}", '{"a":1}', '{"a": 1.50, "b": "x"}', '{"a":1,"a":2}', '{"a" : 1}', '{"a":{"b":[1,{"c":null}]}}', " {} "),
+    *("[1]", "", "null", '"{}"', "{'a': 1}", "{", "{}x", '{"a":NaN}', '{"a":1e400}', '{"a":"\\ud800"}', '{"a":"\x01"}'),
+    *('{"a":":"}', '{"a":"\\\\"}', '{"":1,"":2}', '{"a":"\\u00e9"}', '{"a":[{},{}]}', "\ufeff{}"),
+    *('{"n":12345678901234567890123}', '{"a":' + "[" * 101 + "]" * 101 + "}", '{"a":' + "[" * 300 + "]" * 300 + "}"),
 )
 DEEP = tuple(Text("[" * depth + "]" * depth) for depth in (100, 127, 129, 240, 260, 400, 2000))
 
 texts = st.sampled_from(STRINGS) | st.text(st.characters(codec="utf-8"), max_size=4)
 numbers = st.sampled_from(NUMBERS).map(Text)
+plain = st.sampled_from(("0", "1", "0.5", "1.0", "1e2", "0.1", "9007199254740993", "-0.0", "2.50")).map(Text)
+whole = st.sampled_from(("0", "1", "-1", "7", "-0")).map(Text)
 oddities = st.sampled_from(RAW_STRINGS).map(Text) | numbers | st.booleans() | st.none() | st.just([]) | st.just(Pairs())
 names = st.sampled_from(
     ("x", "meta", "metadata", "role", "id", "content", "functions", "weight", "refusal", "k\\", 'q"')
@@ -91,35 +71,64 @@ def objects(
 
 ids = mostly(st.sampled_from(("c1", "c2", "c3")), texts | anything)
 functions = objects(
-    {"name": mostly(st.sampled_from(("f", "g", ""))), "arguments": mostly(st.sampled_from(ARGUMENTS))}, {}
+    {
+        "name": mostly(st.sampled_from(("f", "g")), texts),
+        "arguments": mostly(st.sampled_from(ARGUMENTS[:3]), st.sampled_from(ARGUMENTS)),
+    },
+    {},
 )
-calls = objects({"id": ids, "function": mostly(functions)}, {"type": mostly(texts), "index": mostly(st.integers(0, 3))})
-_SHARED = {"name": mostly(texts), "reasoning": mostly(texts), "reasoning_content": mostly(st.none() | texts)}
-_SHARED |= {"is_error": mostly(st.booleans() | st.none()), "weight": numbers, "refusal": st.none() | texts}
+calls = objects(
+    {"id": texts, "function": mostly(functions)}, {"type": mostly(texts), "index": mostly(st.integers(0, 3))}
+)
 content = mostly(texts | st.none())
+_OF_ALL: dict[str, st.SearchStrategy[Any]] = {
+    "name": mostly(texts),
+    "reasoning": mostly(texts),
+    "reasoning_content": mostly(st.none() | texts),
+    "is_error": mostly(st.booleans() | st.none()),
+    "weight": mostly(st.none(), numbers),
+    "refusal": st.none() | texts,
+}
 MESSAGES = {
     "assistant": objects(
         {"role": mostly(st.just("assistant"))},
-        _SHARED | {"content": content, "tool_calls": mostly(st.lists(mostly(calls), max_size=3) | st.none())},
+        _OF_ALL | {"content": content, "tool_calls": mostly(st.lists(mostly(calls), max_size=3) | st.none())},
     ),
-    "tool": objects({"role": mostly(st.just("tool")), "tool_call_id": ids, "content": content}, _SHARED),
+    "tool": objects({"role": mostly(st.just("tool")), "tool_call_id": ids, "content": content}, _OF_ALL),
     "other": objects(
-        {"role": mostly(st.sampled_from(("system", "user", "developer", "event", "robot"))), "content": content},
-        _SHARED,
+        {
+            "role": mostly(st.sampled_from(("system", "user", "developer")), st.sampled_from(("event", "robot"))),
+            "content": content,
+        },
+        _OF_ALL,
     ),
 }
 tools = st.sampled_from(
     ([], [{"type": "function", "function": {"name": "f", "parameters": {}}}], [{"name": "g"}], "[]", '[{"name":"h"}]')
 )
+extras = st.lists(st.tuples(names, mostly(texts | plain)), max_size=2, unique_by=lambda pair: pair[0]).map(Pairs)
 _FACTS: dict[str, st.SearchStrategy[Any]] = {
-    name: mostly(texts) for name in ("id", "task_id", "domain", "session_id", "parent_id", "model", "license", "agent")
+    **{name: mostly(texts) for name in ("id", "task_id", "domain", "session_id", "parent_id", "model", "license")},
+    **{name: mostly(plain | st.none(), numbers) for name in ("reward", "duration", "cost")},
+    **{name: mostly(whole | st.none(), numbers) for name in ("trial", "depth")},
+    "agent": mostly(texts),
+    "error": mostly(texts | st.none()),
+    "gold": mostly(st.none() | texts),
+    "tools": mostly(tools),
+    "success": mostly(st.booleans() | st.none()),
+    "started_at": mostly(st.just("2025-01-01T00:00:00.25+01:00")),
+    "outcome": mostly(
+        st.sampled_from(("success", "failure", "unknown", "truncated")), st.sampled_from(("crash", "odd"))
+    ),
+    "note": mostly(texts | plain | st.lists(texts)),
+    "meta": extras,
+    "functions": tools,
+    # what TRL's rows hold
+    "weights": st.just([1, 0]),
+    "task": texts,
+    "example_id": texts,
+    "prompt": texts,
 }
-_FACTS |= {name: mostly(numbers | st.none()) for name in ("reward", "duration", "cost", "trial", "depth")}
-_FACTS |= {"error": mostly(texts | st.none()), "gold": mostly(st.none() | anything), "tools": mostly(tools)}
-_FACTS |= {"success": mostly(st.booleans() | st.none()), "started_at": mostly(st.just("2025-01-01T00:00:00.25+01:00"))}
-_FACTS |= {"outcome": mostly(st.sampled_from(("success", "failure", "unknown", "truncated", "crash", "odd")))}
-_FACTS |= {"note": anything, "meta": st.lists(st.tuples(names, anything), max_size=2).map(Pairs), "functions": tools}
-_FACTS |= {"weights": st.just([1, 0]), "task": texts, "example_id": texts, "prompt": texts}
 
 
 @st.composite
@@ -127,7 +136,7 @@ def conversations(draw: st.DrawFn) -> list[Any]:
     """Messages in the order that agents have, answered calls most of the time."""
     found: list[Any] = []
     for kind in draw(
-        st.lists(st.sampled_from(("other", "assistant", "assistant", "tool", "pair", "pair")), max_size=6)
+        st.lists(mostly(st.sampled_from(("other", "assistant", "pair", "pair")), st.just("tool")), max_size=6)
     ):
         if kind != "pair":
             found.append(draw(mostly(MESSAGES[kind])))

@@ -22,7 +22,7 @@ from ..messages import TAKEN
 from ..nested import listed
 from ..part import Rows
 from . import strings
-from .facts import Tools, extra_of, facts_of, gold_of, is_regular, may_be_minus_zero, meta_of
+from .facts import Tools, extra_of, facts_of, gold_of, is_regular, is_spelled_otherwise, meta_of
 from .links import Linked, linked
 from .shapes import MESSAGE_FIELDS, RECORD_FIELDS, Record
 from .strings import Told
@@ -91,7 +91,7 @@ class ChatReader:
             return None
         if not is_regular(record) or any(getattr(record, name) is not UNSET for name in self._careful_fields):
             return None
-        if may_be_minus_zero(record) and b"-0" in bytes(line):
+        if is_spelled_otherwise(record, line):
             return None
         tools = self._tools.of(record.tools) if isinstance(record.tools, Raw) else (None, 0)
         gold = gold_of(record.gold) if isinstance(record.gold, Raw) else (None, 0)

@@ -6,6 +6,7 @@ has its column, and nothing is left over for meta but members that have none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +25,10 @@ from .strings import OTHER, TEXT, Column, Told
 _TEXTS = {"record_id": "id"} | {
     name: name for name in ("task_id", "domain", "session_id", "parent_id", "agent", "model", "license", "error")
 }
-_NUMBERS = ("trial", "depth", "reward", "duration", "cost", "success")
+_NUMBERS = ("trial", "depth", "success")
 _NAMES = ("record_id", "task_id")  # may be numbers
+_MINUS_ZERO = re.compile(rb":\s*-0\s*[,}]")
+_FLOATS = ("reward", "duration", "cost")
 _SMALL, _LARGE = 2**31, 2**63
 _REGULAR_OUTCOMES = (OUTCOMES - {"crash"}) | {UNSET}
 _KEPT = 1_000  # distinct texts
@@ -48,9 +51,9 @@ def _fits(number: Any, bound: int) -> bool:
     return not isinstance(number, int) or -bound < number < bound
 
 
-def may_be_minus_zero(record: Record) -> bool:
-    """Whether a name is a zero, whose sign a decoder forgets."""
-    return record.id == 0 or record.task_id == 0
+def is_spelled_otherwise(record: Record, line: memoryview) -> bool:
+    """Whether a name may be `-0`, whose sign a decoder forgets."""
+    return (record.id == 0 or record.task_id == 0) and _MINUS_ZERO.search(line) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,10 @@ def facts_of(records: Sequence[Record]) -> Facts:
             members[name] = [str(value) if isinstance(value, int) else value for value in members[name]]
             told.append(Told(rows, Column(pl.Series(number, dtype=pl.Boolean)), OTHER - TEXT))
     texts = {name: Column.of(values, pl.String) for name, values in members.items()}
-    numbers = {name: Column.of([getattr(r, name) for r in records], RUNS[name]) for name in _NUMBERS}
+    others = {name: [getattr(record, name) for record in records] for name in _NUMBERS}
+    for name in _FLOATS:  # zero without its sign
+        others[name] = [0.0 if value == 0 else value for value in (getattr(record, name) for record in records)]
+    numbers = {name: Column.of(values, RUNS[name]) for name, values in others.items()}
     started = Column.of([record.started_at for record in records], pl.String)
     outcome = Column.of([record.outcome for record in records], pl.String)
     found = {name: column.values.alias(name) for name, column in (texts | numbers).items()}
