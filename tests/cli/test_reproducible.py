@@ -56,6 +56,21 @@ def test_threads_and_cache(spec: Path, expected: dict[str, Any], threads: str) -
     assert _compiled(spec, "--threads", threads, "--no-cache") == expected
 
 
+@pytest.mark.parametrize("memory", [(), ("--memory", "64MB", "--threads", "1"), ("--memory", "1.5 GiB")])
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_engine_and_memory(spec: Path, expected: dict[str, Any], engine: str, memory: tuple[str, ...]) -> None:
+    write_lines(spec / "runs" / "a.jsonl", RECORDS)
+    assert _compiled(spec, "--engine", engine, *memory, "--no-cache") == expected
+    assert json.loads((spec / "out" / "manifest.json").read_text(encoding="utf-8"))["run"]["engine"] == engine
+
+
+def test_what_one_engine_kept_the_other_takes(spec: Path, expected: dict[str, Any]) -> None:
+    write_lines(spec / "runs" / "a.jsonl", RECORDS)
+    assert _compiled(spec, "--engine", "duckdb") == expected
+    (spec / "small.curate").write_text(SPEC, encoding="utf-8")
+    assert _compiled(spec, "--engine", "polars") == expected
+
+
 def _renamed(runs: Path) -> None:
     write_lines(runs / "zz" / "other name.jsonl", RECORDS)
 

@@ -180,6 +180,20 @@ def test_explain_spec_fills_in_names_and_says_where_turns_are_read(place: Place)
     assert once["measures"]
 
 
+def test_explain_shows_what_an_engine_runs(place: Place) -> None:
+    plain = place("explain", "small.curate").out
+    shown = {engine: place("explain", "small.curate", "--engine", engine).out for engine in ("duckdb", "polars")}
+    assert "select" not in plain
+    assert "group by turns.run" in shown["duckdb"]
+    assert "partition by k0" in shown["duckdb"]
+    assert ".group_by(run)" in shown["polars"]
+    assert "select\n" not in shown["polars"]
+    for text in shown.values():
+        assert set(plain.splitlines()) <= set(text.splitlines())
+    data = place("explain", "small.curate", "--engine", "duckdb", "--json").json
+    assert all(step["runs"] for branch in data["branches"] for step in branch["steps"])
+
+
 # ---- inspect and init ----
 
 
