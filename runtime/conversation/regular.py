@@ -90,7 +90,7 @@ def _shown(turns: pl.DataFrame) -> pl.DataFrame:
         "weight",
         at=pl.int_range(pl.len()),
         reasoning=pl.when(_ASSISTANT & (pl.col("reasoning") != "")).then("reasoning"),
-        name=pl.when(pl.col("tool_name") != "").then("tool_name"),
+        name=pl.when(_TOOL & (pl.col("tool_name") != "")).then("tool_name"),
         n_calls=n_calls,
         first=n_calls.cum_sum() - n_calls,
     )

@@ -10,6 +10,7 @@ refuse a row that ends otherwise.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from curatec.runtime.rendering import Rendered
 
 RUN_COLUMNS = ("id", "origin", "source", "license", "task", "toolset")
+_CHANGED = "sink:changed"  # beside them while a row is made
+_PORTION = 256  # runs
 _TURN_COLUMNS = frozenset(
     {*m.TURN_COLUMNS, "tool_name", "parts", "loss_weight", "copied_context", "edited"}
 )  # of turns, whatever the rule reads
@@ -67,15 +70,18 @@ class Lost:
 def trained_tokens(state: State, target: plan.Sft, form: m.Form) -> dict[str, int]:
     """id → how many tokens a sink trains of a run; of one that gives no row there is no entry."""
     maker = Maker(state, target, form)
-    found: dict[str, int] = {}
-    for ids, batch in state.map_batches(lambda _, frames: (frames.runs["id"], maker.batch(frames)), maker.columns):
+
+    def counted(_: int, frames: Frames) -> Counter[str]:
+        batch, found = maker.batch(frames), Counter[str]()
         for row in batch.odd:
             if isinstance(row, Trainable):
-                found[row.run["id"]] = found.get(row.run["id"], 0) + row.n_trained
+                found[row.run["id"]] += row.n_trained
         if batch.regular is not None:
             told = batch.regular.told
-            found.update(zip(ids.gather(told["run"]), told["n_trained"], strict=True))
-    return found
+            found.update(dict(zip(frames.runs["id"].gather(told["run"]), told["n_trained"], strict=True)))
+        return found
+
+    return sum(state.map_batches(counted, maker.columns), Counter[str]())
 
 
 # ---- weights ----
@@ -117,11 +123,11 @@ def _shown(frames: Frames, target: plan.Sft) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What becomes of the runs of a part: of the regular ones by columns, of the others one by one, in order.
-    `changed`: how many assistant turns of each run carry no loss because a step altered them."""
+    """What becomes of the runs of a part: of the regular ones by columns, of the others one by one, in order, made as
+    they are asked for. `changed`: how many assistant turns of each run carry no loss because a step altered them."""
 
     regular: Regular | None
-    odd: list[Trainable | Lost]
+    odd: Iterator[Trainable | Lost]
     changed: pl.Series
 
 
@@ -156,20 +162,23 @@ class Maker:
             found = regular(turns, frames.runs["toolset"], self._target, self._form, self.tools)
             odd = found.runs["odd"]
         changed = self._changed(frames)
+        runs = frames.runs.select(self._about).with_columns(changed.alias(_CHANGED)).filter(odd)
         turns = turns.filter(odd.gather(turns["run"]))
-        return Batch(found, list(self._rows(frames.runs.select(self._about), turns, odd, changed)), changed)
+        turns = turns.with_columns(run=(odd.cum_sum() - 1).gather(turns["run"]))
+        return Batch(found, self._rows(runs, turns), changed)
 
-    def _rows(
-        self, runs: pl.DataFrame, turns: pl.DataFrame, odd: pl.Series, changed: pl.Series
-    ) -> Iterator[Trainable | Lost]:
-        """The rows of some runs, one by one."""
-        weights = turns["weight"].to_list()
-        grouped = m.by_run(m.turn_rows(turns), runs.height)
-        numbers = odd.arg_true().to_list()
-        told = zip(numbers, runs.filter(odd).to_dicts(), changed.filter(odd), strict=True)
-        drafts = [_told(self._draft(run, grouped[i], weights), n) for i, run, n in told]
-        for draft in self._counted(drafts):
-            yield from self._fitted(draft) if isinstance(draft, Trainable) else (draft,)
+    def _rows(self, runs: pl.DataFrame, turns: pl.DataFrame) -> Iterator[Trainable | Lost]:
+        """The rows of some runs, one by one. As Python objects turns take many times their room: a few at a time."""
+        for start in range(0, runs.height, _PORTION):
+            own = turns.filter(pl.col("run").is_between(start, start + _PORTION, closed="left"))
+            weights = own["weight"].to_list()
+            grouped = m.by_run(m.turn_rows(own.with_columns(pl.col("run") - start)), _PORTION)
+            drafts = [
+                _told(self._draft(run, shown, weights), run.pop(_CHANGED))
+                for run, shown in zip(runs[start : start + _PORTION].to_dicts(), grouped, strict=False)
+            ]
+            for draft in self._counted(drafts):
+                yield from self._fitted(draft) if isinstance(draft, Trainable) else (draft,)
 
     def _changed(self, frames: Frames) -> pl.Series:
         if self._target.loss.including_edited:

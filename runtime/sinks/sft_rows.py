@@ -6,6 +6,7 @@ Chats of regular runs are made by columns (`regular_rows`), all others one by on
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -24,6 +25,7 @@ from curatec.runtime.sinks.place import PLACE, SPLIT
 from curatec.runtime.sinks.sft_trainer import Masks
 from curatec.runtime.state import State
 
+_PORTION = 256  # rows that are in memory as Python objects
 _ABOUT = ("domain", "task_id", "trial", "reward", "success", "outcome", "model", "agent")  # for a target's own columns
 
 
@@ -74,17 +76,20 @@ class Rows:
 
     def of(self, frames: Frames) -> Made:
         batch = self._maker.batch(frames)
-        odd = OneByOne(self._target, self._format)
-        for row in batch.odd:
-            odd.take(row)
-        made = Made([self._frame(odd)], [odd.account.fates], odd.masks, odd.fractional)
+        made = Made([], [], Masks(), [])
         if batch.regular is not None:
-            rows = regular_rows.rows(
-                frames.runs, batch.regular, self._target, self._format.form, self._shape, self._maker.tools
-            )
-            made.rows.append(rows)
+            form, tools = self._format.form, self._maker.tools
+            made.rows.append(regular_rows.rows(frames.runs, batch.regular, self._target, form, self._shape, tools))
             made.fates.append(regular_rows.fates(frames.runs, batch.regular, batch.changed))
             made.masks.join(regular_rows.masks(batch.regular))
+        while some := list(islice(batch.odd, _PORTION)):
+            odd = OneByOne(self._target, self._format)
+            for row in some:
+                odd.take(row)
+            made.rows.append(self._frame(odd))
+            made.fates.append(odd.account.fates)
+            made.masks.join(odd.masks)
+            made.fractional.extend(odd.fractional)
         return made
 
     def _frame(self, odd: OneByOne) -> pl.DataFrame:

@@ -3,6 +3,7 @@ have what no format gives; with what becomes of runs that give none."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -15,6 +16,7 @@ from curatec.compiler.core import Column
 from curatec.compiler.frames import Frames
 from curatec.compiler.types import Level, Type
 from curatec.dsl.diagnostics import CuratecError
+from curatec.runtime.conversation import training
 from curatec.runtime.sinks import sft, sft_rows
 from curatec.runtime.sinks.account import FATES
 from curatec.runtime.sinks.place import PLACE, SPLIT, WINDOWS
@@ -66,8 +68,9 @@ def runs(draw: st.DrawFn) -> list[Record]:
             caller = turn["turn"]
         else:
             turn |= {"call_turn": caller, "call_index": turn.pop("index")}
-    for _ in range(draw(st.sampled_from([0, 0, 1, 1, 2])) if turns else 0):
-        draw(st.sampled_from(FAULTS))(draw, turns)
+    for _ in range(draw(st.sampled_from([0, 0, 1, 1, 2]))):
+        if turns:
+            draw(st.sampled_from(FAULTS))(draw, turns)
     return turns
 
 
@@ -235,10 +238,20 @@ def facts(frames: Frames, target: plan.Sft, *, one_by_one: bool) -> list[Any]:
         made = Rows(state, target, shape, shape, one_by_one=one_by_one).of(frames)
     except CuratecError as error:
         return list(error.diagnostics)
-    event(f"{[rows.height for rows in made.rows]} rows one by one, by columns")
+    if not one_by_one:
+        event(f"{made.rows[0].height} rows by columns, {sum(rows.height for rows in made.rows[1:])} one by one")
     rows = pl.concat(made.rows).sort("position").to_dicts()
     fates = pl.concat(made.fates).sort(list(FATES)).to_dicts()
     return [rows, fates, made.masks, sorted(made.fractional)]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_at_a_time() -> Iterator[None]:
+    """So that runs of one batch are made in several portions."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "_PORTION", 2)
+        patch.setattr(sft_rows, "_PORTION", 1)
+        yield
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
@@ -266,6 +279,7 @@ def plain(n: int = 3, **more: Any) -> Record:
     [
         "",
         "only last",
+        "where count(calls) > 0",
         "except reasoning",
         "fit 500 tokens else window",
         "format openai",
@@ -275,7 +289,7 @@ def plain(n: int = 3, **more: Any) -> Record:
 )
 def test_regular_runs_are_made_by_columns(made: Make, monkeypatch: pytest.MonkeyPatch, loss: str) -> None:
     monkeypatch.setattr(sft_rows.OneByOne, "take", refuse)
-    records = [plain(), plain(0), run("2", user("a"), calls((None, "find", "{}")), result(None), says("b"))]
+    records = [plain(), plain(1), run("2", user("a"), calls((None, "find", "{}")), result(None), says("b"))]
     got = made(records, f"emit sft {{ loss on assistant {loss} }}")
     assert got.written["sft"].rows == {"train": 3}
 
