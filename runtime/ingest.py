@@ -10,7 +10,7 @@ import difflib
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -23,7 +23,7 @@ from .formats import adapters
 from .formats.counts import COUNTS
 from .formats.model import Adapter
 from .formats.parse import PART_TEXT, Contents, format_of, pieces
-from .formats.pool import Died, Pool, cores
+from .formats.pool import Died, Pool, Stopped, cores
 from .formats.worker import Task, perform
 from .patterns import IngestError, near, resolve, shown_as
 from .scan import scanned
@@ -33,6 +33,7 @@ __all__ = ["Cache", "Corpus", "IngestError", "Part", "Progress", "Reject", "inge
 
 _FORM = 2  # of entries: goes up when their files or the digests of runs change
 _LITTLE = 16 << 20  # bytes that are read before other processes are at work
+_TICK = 0.1  # seconds
 _GROUP_LEAST = PART_TEXT // 8  # bytes; a group is not closed early below this
 
 
@@ -188,9 +189,20 @@ class _Reading:
                 self._meter.finished(group, Contents.load(directory))
         if self._processes == 1 or sum(file.size for group in missing for file in group) < _LITTLE:
             return [directory or self._made(group) for group, directory in found.items()]
-        with ThreadPoolExecutor(self._processes) as threads, Pool(self._processes) as self._pool:
-            made = dict(zip(missing, threads.map(self._made, missing), strict=True))
+        made = self._all_made(missing)
         return [directory or made[group] for group, directory in found.items()]
+
+    def _all_made(self, groups: Sequence[_Group]) -> dict[_Group, Path]:
+        """New entries, several at a time."""
+        with ThreadPoolExecutor(self._processes) as threads, Pool(self._processes) as self._pool:
+            futures = {group: threads.submit(self._made, group) for group in groups}
+            pending = set(futures.values())
+            while pending:  # now and then, since a signal does not end a wait once polars is loaded
+                done, pending = wait(pending, _TICK, FIRST_EXCEPTION)
+                for error in (future.exception() for future in done):
+                    if error is not None and not isinstance(error, Stopped):
+                        raise error
+            return {group: future.result() for group, future in futures.items()}
 
     def _made(self, group: _Group) -> Path:
         """The directory of a new entry."""

@@ -99,6 +99,7 @@ def parse_piece(path: Path, piece: Piece, adapter: Adapter, directory: Path, pro
         stream.seek(piece.start)
         reading.take_lines(0, of_file(stream, piece.length), piece.line, adapter)
     reading.flush()
+    reading.piece_done()
     return reading.contents
 
 
@@ -220,6 +221,9 @@ class _Reading:
     def file_done(self) -> None:
         self._files_done, self._file_text = self._files_done + 1, 0
         self._progress(self._files_done, 0, self._runs)
+
+    def piece_done(self) -> None:
+        self._progress(0, self._file_text, self._runs)
 
     def _told(self, size: int) -> None:
         """So many bytes of text have been taken in."""

@@ -28,6 +28,10 @@ class Died(Exception):
     """A reading process ended before its task did; the message says how."""
 
 
+class Stopped(Exception):
+    """The pool was stopped before a task was done: because of something else."""
+
+
 def cores() -> int:
     """The processes that reading makes use of."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -50,16 +54,19 @@ class Pool:
         self.stop()
 
     def submit(self, task: Task, progress: Progress) -> Future[Contents]:
-        """What the task gives, or OSError or Died. `progress` is called on another thread."""
-        return self._threads.submit(self._perform, task, progress)
+        """What the task gives, or OSError, Died or Stopped. `progress` is called on another thread. Raises Stopped."""
+        try:
+            return self._threads.submit(self._perform, task, progress)
+        except RuntimeError:  # it takes no more
+            raise Stopped from None
 
     def stop(self) -> None:
-        """Ends the processes, whatever they are at; what was submitted and is not done raises Died."""
+        """Ends the processes, whatever they are at."""
         with self._lock:
             started, self._started = self._started or [], None
         for process in started:
             process.kill()
-        self._threads.shutdown(cancel_futures=True)
+        self._threads.shutdown()
         for process in started:
             process.wait()
             for pipe in (process.stdin, process.stdout):
@@ -71,7 +78,12 @@ class Pool:
             process = self._idle.get_nowait()
         except Empty:
             process = self._start()
-        answer = _ask(process, task, progress)
+        try:
+            answer = _ask(process, task, progress)
+        except Died:
+            if self._started is None:
+                raise Stopped from None
+            raise
         self._idle.put(process)
         if answer.error is not None:
             raise OSError(*answer.error)
@@ -82,7 +94,7 @@ class Pool:
     def _start(self) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._started is None:
-                raise Died("it was ended")
+                raise Stopped
             process = subprocess.Popen(
                 (sys.executable, *_COMMAND),
                 stdin=subprocess.PIPE,
