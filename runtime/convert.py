@@ -21,9 +21,8 @@ import orjson
 import polars as pl
 
 from curatec.dsl.diagnostics import CuratecError
-from curatec.runtime import targets
+from curatec.runtime import arrow_file, targets
 from curatec.runtime.conversation import messages as m
-from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.ingest import Corpus, Part
 from curatec.runtime.publish import recover, undisturbed
 from curatec.runtime.sinks.buckets import Buckets
@@ -168,8 +167,8 @@ class _Rows:
 
     def take(self, part: Part, positions: Sequence[int]) -> None:
         """The rows of one part."""
-        runs = read_part(part.runs)
-        turns = read_part(part.turns).rename({"row": "run"})
+        runs = arrow_file.read(part.runs)
+        turns = arrow_file.read(part.turns).rename({"row": "run"})
         weights = turns.select(_WEIGHT).to_series().to_list()
         tools = m.Tools({text: text for text in runs["tools_json"].drop_nulls().unique()})
         grouped = m.by_run(m.turn_rows(turns), runs.height)
@@ -272,7 +271,7 @@ def _placed(corpus: Corpus) -> Iterator[tuple[Part, list[int]]]:
     order = {name: number for number, name in enumerate(corpus.files)}
     keys: list[tuple[int, int, int, int]] = []
     for number, part in enumerate(corpus.parts):
-        where = read_part(part.runs, ["file", "line", "row"])
+        where = arrow_file.read(part.runs, ["file", "line", "row"])
         keys += [(order[part.files[file]], line, number, row) for file, line, row in where.iter_rows()]
     places = {(number, row): place for place, (_, _, number, row) in enumerate(sorted(keys))}
     for number, part in enumerate(corpus.parts):

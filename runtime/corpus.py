@@ -17,10 +17,9 @@ from curatec.compiler.frames import meta_column, paths_of
 from curatec.compiler.json_path import JsonPath
 from curatec.compiler.passes.projection import needs_turns
 from curatec.compiler.types import Level
-from curatec.runtime import ingest, turns
+from curatec.runtime import arrow_file, ingest, turns
 from curatec.runtime.facts import identified, with_attempts
 from curatec.runtime.formats.counts import COUNTS, column
-from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.inputs import Input
 from curatec.runtime.state import State
 from curatec.runtime.tables import RUNS, TURNS
@@ -72,7 +71,7 @@ class Loaded:
         return replace(state, rows=state.rows.with_columns(columns))
 
     def _read(self, part: int, columns: Sequence[str] = WIDE) -> pl.DataFrame:
-        read = [shifted(read_part(p.part.runs, ["row", *columns]), p.offset) for p in self.pieces[part]]
+        read = [shifted(arrow_file.read(p.part.runs, ["row", *columns]), p.offset) for p in self.pieces[part]]
         return pl.concat(read).rename({"row": "home_row"}).with_columns(home_part=pl.lit(part, dtype=pl.UInt32))
 
 
@@ -182,11 +181,11 @@ def _settled_part(
     args = paths_of(settings, "args")
     own_meta = (*meta, *(path for path in paths_of(settings, "meta") if path not in meta))
     columns = [name for name in _NOTHING.columns if name != "meta_json" or own_meta]
-    rows = _settled_rows(given, read_part(part.runs, columns), part.files, own_meta, toolsets)
+    rows = _settled_rows(given, arrow_file.read(part.runs, columns), part.files, own_meta, toolsets)
     verdict = given.corpus.success_when
     if not whole and (verdict is None or not needs_turns(verdict)):
         return _judged(given, rows, None, args, toolsets, engine), None
-    told = _settled_turns(given, read_part(part.turns), rows, args, engine)
+    told = _settled_turns(given, arrow_file.read(part.turns), rows, args, engine)
     return _judged(given, rows, told, args, toolsets, engine), told
 
 

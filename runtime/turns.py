@@ -12,8 +12,8 @@ from pathlib import Path
 
 import polars as pl
 
+from curatec.runtime import arrow_file
 from curatec.runtime.cache import Entry
-from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.tables import TURNS
 
 # Parts stay in memory up to this size together: most corpora fit, and every sink reads them.
@@ -36,7 +36,7 @@ class Parsed:
 
     def load(self, columns: Sequence[str]) -> pl.DataFrame:
         asked = [name for name in columns if name != "edited"]
-        read = [shifted(read_part(path, asked), offset) for path, offset in self.pieces]
+        read = [shifted(arrow_file.read(path, asked), offset) for path, offset in self.pieces]
         turns = pl.concat(read, rechunk=True) if len(read) > 1 else read[0]
         return turns.with_columns(edited=pl.lit(False)).select(columns)
 
@@ -50,7 +50,7 @@ class Kept:
 
     def load(self, columns: Sequence[str]) -> pl.DataFrame:
         """Raises DamagedEntry."""
-        return pl.read_ipc(self.entry.file(self.name), columns=list(columns))
+        return arrow_file.read(self.entry.file(self.name), columns)
 
 
 Part = Parsed | Kept | Path | pl.DataFrame
@@ -70,7 +70,7 @@ class Turns:
         held = sum(p.estimated_size() for p in (*before, *after) if isinstance(p, pl.DataFrame))
         if held + turns.estimated_size() <= self.kept:
             return Turns((*before, turns, *after), self.kept)
-        turns.write_ipc(file, compression="uncompressed")
+        arrow_file.write(turns, file)
         return Turns((*before, file, *after), self.kept)
 
     def opened(self, parsed: Parsed) -> Turns:
@@ -86,10 +86,19 @@ class Turns:
             case Parsed() | Kept() as stored:
                 turns = stored.load(wanted)
             case Path() as file:
-                turns = pl.read_ipc(file, columns=wanted)
+                turns = arrow_file.read(file, wanted)
             case kept:
                 turns = kept.select(wanted)
-        return turns.join(pl.DataFrame({"row": rows}), on="row", how="semi", maintain_order="left")
+        return _of(turns, rows)
+
+
+def _of(turns: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
+    """The turns of those rows. A mask copies no text, where a join gathers what it keeps."""
+    if turns.is_empty() or rows.is_empty():
+        return turns.clear()
+    last = turns["row"].item(-1)  # they are sorted
+    wanted = pl.repeat(False, last + 1, dtype=pl.Boolean, eager=True).scatter(rows.filter(rows <= last), True)
+    return turns.filter(wanted.gather(turns["row"]))
 
 
 def kept(memory: int | None) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from curatec.compiler import plan
-from curatec.runtime.formats.part import read as read_part
+from curatec.runtime import arrow_file
 from curatec.runtime.inputs import Input
 
 LARGE = 2.0  # times the bytes, from which on a shorter context is worth a word
@@ -19,7 +19,7 @@ def prefixes(inputs: Sequence[Input]) -> float | None:
     whole = repeated = 0
     for given in inputs:
         for part in given.parsed.parts:
-            turns = read_part(part.turns).lazy().select("row", "turn", "role", bytes=_bytes())
+            turns = arrow_file.read(part.turns).lazy().select("row", "turn", "role", bytes=_bytes())
             turns = turns.with_columns(so_far=pl.col("bytes").cum_sum().over("row", order_by="turn"))
             decisions = pl.col("role").cast(pl.String) == "assistant"
             found = turns.select(pl.col("bytes").sum(), pl.col("so_far").filter(decisions).sum()).collect()

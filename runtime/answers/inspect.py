@@ -11,10 +11,9 @@ from typing import Any
 import polars as pl
 
 from curatec.dsl.diagnostics import CuratecError
-from curatec.runtime import ingest
+from curatec.runtime import arrow_file, ingest
 from curatec.runtime.cache import Cache
 from curatec.runtime.formats.defects import DEFECTS
-from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.inputs import CODES
 
 # What a tool result that reports an error often begins with.
@@ -91,8 +90,8 @@ def profile(corpus: ingest.Corpus) -> Profile:
     narrow: list[pl.DataFrame] = []
     lengths: list[pl.Series] = []
     for part in corpus.parts:
-        narrow.append(_runs(found, read_part(part.runs)))
-        lengths.append(_turns(found, read_part(part.turns), part.n_runs))
+        narrow.append(_runs(found, arrow_file.read(part.runs)))
+        lengths.append(_turns(found, arrow_file.read(part.turns), part.n_runs))
     if narrow:
         _whole(found, pl.concat(narrow), pl.concat(lengths))
     return found

@@ -14,11 +14,11 @@ import xxhash
 from curatec.compiler import plan
 from curatec.compiler.check.program import Checked
 from curatec.dsl.diagnostics import CuratecError, Diagnostic
+from curatec.runtime import arrow_file
 from curatec.runtime.answers import growth
 from curatec.runtime.answers.output import Output, open_output
 from curatec.runtime.answers.work import Work, work
 from curatec.runtime.cache import Cache
-from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.inputs import Input
 from curatec.runtime.manifest import input_digest
 from curatec.runtime.manifest import side as manifest_side
@@ -180,7 +180,7 @@ def _beside(kind: str, name: str, now: dict[str, Any], output: Output | None) ->
 
 
 def _digests(given: Input) -> pl.Series:
-    parts = [read_part(part.runs, ["digest"])["digest"] for part in given.parsed.parts]
+    parts = [arrow_file.read(part.runs, ["digest"])["digest"] for part in given.parsed.parts]
     return pl.concat(parts) if parts else pl.Series([], dtype=pl.String)
 
 

@@ -6,7 +6,6 @@ for nothing is touched. Parquet would take a fifth of the space and ten times th
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
+from .. import arrow_file
 from .counts import counts
 
 
@@ -51,13 +51,5 @@ def by_line(one: Rows, other: Rows) -> Rows:
 
 def write(rows: Rows, runs: Path, turns: Path) -> None:
     """Writes both tables, with the counts beside RUNS. Raises OSError."""
-    for path, frame in ((runs, rows.runs.with_columns(counts(rows.runs, rows.turns))), (turns, rows.turns)):
-        try:
-            frame.write_ipc(path, compression="uncompressed")
-        except pl.exceptions.PolarsError as error:  # how polars reports a full disk
-            raise OSError(errno.EIO, str(error).rpartition(": ")[2], str(path)) from error
-
-
-def read(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """One of the tables of a part, or some of its columns. Raises OSError."""
-    return pl.read_ipc(file, columns=None if columns is None else list(columns))
+    arrow_file.write(rows.runs.with_columns(counts(rows.runs, rows.turns)), runs)
+    arrow_file.write(rows.turns, turns)

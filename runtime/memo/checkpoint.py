@@ -15,6 +15,7 @@ import orjson
 import polars as pl
 
 from curatec.compiler.core import Core
+from curatec.runtime import arrow_file
 from curatec.runtime.cache import Entry
 from curatec.runtime.done import Done
 from curatec.runtime.ledger import SCHEMA, StepCount
@@ -101,7 +102,7 @@ def _saved_part(part: Part, number: int, folder: Path, key: str, places: Places)
 
 
 def _write(frame: pl.DataFrame, path: Path) -> None:
-    frame.write_ipc(path, compression="uncompressed")
+    arrow_file.write(frame, path)
 
 
 def _with_names(state: State, names: Mapping[Core, str]) -> pl.DataFrame:
@@ -182,8 +183,8 @@ class Saved:
     def _read(self, name: str, columns: list[str] | None = None) -> pl.DataFrame:
         path = self.entry.file(name)
         try:
-            return pl.read_ipc(path, columns=columns)
-        except pl.exceptions.PolarsError as error:
+            return arrow_file.read(path, columns)
+        except OSError as error:
             raise Unreadable(self.entry.key) from error
 
     def toolsets(self) -> dict[str, str]:

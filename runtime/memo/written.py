@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 import polars as pl
 
+from curatec.runtime import arrow_file
 from curatec.runtime.cache import Entry, hash_file
 from curatec.runtime.ledger import LINEAGE
 from curatec.runtime.memo.files import lend, link
@@ -25,8 +26,8 @@ def save(folder: Path, made: Path, written: Written, ledger: Sequence[pl.DataFra
     account = {f.name: getattr(written, f.name) for f in fields(written) if f.name != "lineage"}
     (folder / _ACCOUNT).write_bytes(orjson.dumps(account))
     if ledger:
-        pl.concat(ledger).write_ipc(folder / _LEDGER, compression="uncompressed")
-    written.lineage.select(*LINEAGE).write_ipc(folder / _LINEAGE, compression="uncompressed")
+        arrow_file.write(pl.concat(ledger), folder / _LEDGER)
+    arrow_file.write(written.lineage.select(*LINEAGE), folder / _LINEAGE)
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ def lent(entry: Entry, out: Path, former: Path) -> Sunk:
     """Puts the files of an entry below `out`, which takes the place of `former`. Raises DamagedEntry, with `out` as it
     was."""
     account = orjson.loads(entry.file(_ACCOUNT).read_bytes())
-    lineage = pl.read_ipc(entry.file(_LINEAGE))
-    ledger = [pl.read_ipc(entry.file(_LEDGER))] if _LEDGER in entry.files else []
+    lineage = arrow_file.read(entry.file(_LINEAGE))
+    ledger = [arrow_file.read(entry.file(_LEDGER))] if _LEDGER in entry.files else []
     tuples = {name: tuple(account[name]) for name in ("files", "notes")}
     written = Written(**{**account, **tuples}, lineage=lineage)
     folder = out / written.name

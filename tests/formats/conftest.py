@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from curatec.runtime.arrow_file import read as read_part
 from curatec.runtime.cache import Cache
-from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.ingest import Corpus, ingest
 
 REPO = Path(__file__).resolve().parents[2]

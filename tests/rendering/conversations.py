@@ -11,9 +11,9 @@ import orjson
 from hypothesis import strategies as st
 
 from curatec.compiler import plan
+from curatec.runtime.arrow_file import read as read_part
 from curatec.runtime.conversation.messages import Call, Message, by_run, messages_of, turn_rows
 from curatec.runtime.conversation.spans import Trained, trained
-from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.ingest import ingest
 from tests.rendering.styles import LLAMA3, Style
 
