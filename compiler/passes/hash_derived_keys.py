@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from curatec.compiler import plan
-from curatec.compiler.core import Column, Core, Window
+from curatec.compiler.core import Column, Window
 from curatec.compiler.passes.hash_long_keys import hashed
 from curatec.compiler.passes.rewriting import APART, everywhere
 from curatec.compiler.types import Level
 
 
 def hash_derived_keys(whole: plan.Plan) -> plan.Plan:
-    shown = set(_shown(whole))
+    keys = {node.name for node in plan.nodes(whole) if _is_column(node)} - set(_shown(whole))
 
     def rewrite(node: Any) -> Any:
         match node:
-            case plan.Derive(name=name, value=value) if name not in shown:
+            case plan.Derive(name=name, value=value) if name in keys:
                 return replace(node, value=hashed(value))
         return node
 
@@ -42,7 +42,7 @@ def _shown(node: Any) -> Iterator[str]:
             yield from _below(node)
 
 
-def _is_column(core: Core) -> bool:
+def _is_column(core: Any) -> TypeGuard[Column]:
     return isinstance(core, Column) and core.level is Level.TRAJECTORY
 
 
