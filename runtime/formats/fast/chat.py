@@ -6,6 +6,7 @@ others as they stand, for the careful reader. Of a regular line both make the sa
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -67,6 +68,15 @@ class ChatReader:
 
     def read(self, batch: Batch) -> Fast:
         """The lines of a batch; nothing of what is given back lies in its buffer."""
+        collects = gc.isenabled()
+        gc.disable()  # it would look through all that is decoded again and again, and there are no cycles
+        try:
+            return self._read(batch)
+        finally:
+            if collects:
+                gc.enable()
+
+    def _read(self, batch: Batch) -> Fast:
         lines = batch.lines()
         decoded = [found for number, line in enumerate(lines) if (found := self._decoded(number, line)) is not None]
         records = [found.record for found in decoded]
