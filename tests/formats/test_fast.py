@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from curatec.runtime.arrow_file import read as read_part
 from curatec.runtime.formats import batches, parse
 from curatec.runtime.formats.batches import Batch, of_file, of_lines
 from curatec.runtime.formats.fast import reader_of
@@ -25,7 +26,6 @@ from curatec.runtime.formats.fast.strings import count, count_many
 from curatec.runtime.formats.model import Adapter
 from curatec.runtime.formats.openai import OPENAI
 from curatec.runtime.formats.parse import Contents, Piece, parse_piece
-from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.formats.trl import TRL
 
 from .conftest import REPO, USER, assistant, call, chat, result

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from curatec.runtime.arrow_file import read as read_part
 from curatec.runtime.cache import Cache
 from curatec.runtime.formats import adapters, near_misses, parse, recognise
 from curatec.runtime.formats.counts import COUNTS, column
 from curatec.runtime.formats.model import ANYWHERE, Context, Match, Run, Sample, Turn
-from curatec.runtime.formats.part import read as read_part
 from curatec.runtime.ingest import IngestError, Progress, ingest, resolve
 from curatec.runtime.tables import RUNS, TURNS
 
