@@ -271,7 +271,7 @@ def _placed(corpus: Corpus) -> Iterator[tuple[Part, list[int]]]:
     order = {name: number for number, name in enumerate(corpus.files)}
     keys: list[tuple[int, int, int, int]] = []
     for number, part in enumerate(corpus.parts):
-        where = arrow_file.read(part.runs, ["file", "line", "row"])
+        where = arrow_file.read(part.runs, ["file", "line", "row"]).select("file", "line", "row")
         keys += [(order[part.files[file]], line, number, row) for file, line, row in where.iter_rows()]
     places = {(number, row): place for place, (_, _, number, row) in enumerate(sorted(keys))}
     for number, part in enumerate(corpus.parts):
