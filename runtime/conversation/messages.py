@@ -31,7 +31,8 @@ from curatec.compiler.text import estimate_tokens_py
 from curatec.runtime.conversation import thinking
 
 Form = Literal["trl", "openai"]
-TURN_COLUMNS = ("turn", "role", "content", "content_kind", "reasoning", "calls", "call_turn", "call_index")
+_PLAIN = ("turn", "role", "content", "content_kind", "reasoning", "call_turn", "call_index", "tool_name")
+TURN_COLUMNS = frozenset({*_PLAIN, "calls", "parts"})  # what messages are made of
 _DIGITS = re.compile(r"[0-9]{19}")
 DEPTH = 900  # the loaders' limit is 1024, the message around it takes some
 MEDIA = (pl.col("content_kind").cast(pl.String) == "parts") & pl.col("parts").list.eval(
@@ -78,8 +79,7 @@ class Message(NamedTuple):
 
 def turn_rows(turns: pl.DataFrame) -> list[dict[str, Any]]:
     """The turns of a batch as rows, each with `at` (its position) and `media` (whether a part is not text)."""
-    plain = [name for name in TURN_COLUMNS if name != "calls"]
-    shown = turns.select("run", *plain, "tool_name", "calls", media=MEDIA, at=pl.int_range(pl.len()))
+    shown = turns.select("run", *_PLAIN, "calls", media=MEDIA, at=pl.int_range(pl.len()))
     rows = _dicts(shown.drop("calls"))
     flat = shown.select("at", "calls").explode("calls", empty_as_null=False, keep_nulls=False).unnest("calls")
     for row in rows:

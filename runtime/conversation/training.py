@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 RUN_COLUMNS = ("id", "origin", "source", "license", "task", "toolset")
 _CHANGED = "sink:changed"  # beside them while a row is made
 _PORTION = 256  # runs
-_TURN_COLUMNS = frozenset(
-    {*m.TURN_COLUMNS, "tool_name", "parts", "loss_weight", "copied_context", "edited"}
-)  # of turns, whatever the rule reads
+_TURN_COLUMNS = m.TURN_COLUMNS | {"loss_weight", "copied_context", "edited"}  # whatever the rule reads
 
 
 @dataclass(frozen=True, slots=True)

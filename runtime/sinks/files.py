@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -126,9 +127,10 @@ class Files:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._pool:
+        with ExitStack() as stack:  # each is closed, whatever another raises
+            stack.enter_context(self._pool)
             for split in self._splits.values():
-                split.close()
+                stack.callback(split.close)
 
 
 def told(columns: tuple[Col, ...], shown: tuple[Col, ...], rows: list[dict[str, Any]]) -> pl.DataFrame:

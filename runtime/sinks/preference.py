@@ -140,7 +140,7 @@ def _conversations(
     """Some runs with their messages up to the last assistant's, part by part."""
     state: State = sink.place.state
     some = state.keep(state.rows["id"].is_in(pl.Series(list(ids), dtype=pl.String).implode()))
-    for _, frames in some.batches():
+    for _, frames in some.batches(m.TURN_COLUMNS):
         runs = frames.runs.select("id", "origin", "source", "license", "task", "toolset").to_dicts()
         for run, turns in zip(runs, m.by_run(m.turn_rows(frames.turns), len(runs)), strict=True):
             shown = m.messages_of(turns, sink.format.form)

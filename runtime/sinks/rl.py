@@ -76,7 +76,7 @@ def write(place: Place, target: plan.Rl) -> Written:
     sink = _Sink(place, target, format_, m.Tools(place.state.toolsets), measure)
     shape = columns(target)
     buckets, account = Buckets(place.scratch), sink.account
-    for _, frames in place.state.batches():
+    for _, frames in place.state.batches(m.TURN_COLUMNS):
         for record in _records(sink, frames):
             buckets.add(place.positions[record["example_id"]], record)
     with Files(place.folder, shape) as files:
