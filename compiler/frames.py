@@ -19,7 +19,7 @@ import polars as pl
 from curatec.compiler import json_path
 from curatec.compiler.content import TRAJECTORY_CONTENT, TURN_CONTENT
 from curatec.compiler.core import Apply, Column, Const, Core, InTable, Path, Quantifier, Window, walk
-from curatec.compiler.functions import FUNCTIONS, unsettled
+from curatec.compiler.functions import FUNCTIONS, repetitive, unsettled
 from curatec.compiler.json_path import JsonPath
 from curatec.compiler.polars_functions import settled
 from curatec.compiler.text import hash_key
@@ -194,7 +194,8 @@ class Frames:
         if isinstance(core, Const) and core not in self._known:
             return literal(core)
         # A float that has to be settled is a column of its own: an expression of `when` would hold it three times.
-        if isinstance(core, Apply) and core.function != KEY and core not in self._known and not unsettled(core):
+        own = unsettled(core) or repetitive(core)
+        if isinstance(core, Apply) and core.function != KEY and core not in self._known and not own:
             return self._open(core, level, leaves)
         return pl.col(leaves.setdefault(core, self._leaf(core, level, leaves)))
 

@@ -49,6 +49,7 @@ class Entry:
     unsettled: bool = False
     # So many arguments lead from infinity to infinity or no number only: a chain of such is settled once, at its end.
     hands_on: int = 0
+    repeats: int = 1  # how often a lowering holds its arguments
 
     def result(self, types: Sequence[Type]) -> Type:
         return self.returns if isinstance(self.returns, Type) else self.returns(types)

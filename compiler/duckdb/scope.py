@@ -20,6 +20,7 @@ from curatec.compiler.duckdb.tables import (
     Stored,
     comes_before,
     is_key,
+    is_sum,
 )
 from curatec.compiler.frames import reads_path
 from curatec.compiler.functions import FUNCTIONS, unsettled
@@ -197,8 +198,13 @@ class Scope:
         builder = self.builder
         if core in builder.setting.known:
             return builder.column(Level.TRAJECTORY, Stored(builder.setting.known[core]), self.at(Level.TRAJECTORY))
-        if comes_before(core) and not (self.level is builder.level and core in builder.asked):
+        inline = is_sum(core) and self.level is builder.level and core in builder.asked
+        if comes_before(core) and not inline:
             return builder.column(self.level, Before(core), self.at(self.level))
+        return self.value(core)
+
+    def value(self, core: Core) -> Sql:
+        """Its own SQL, whether or not it is known or comes before others."""
         match core:
             case Const():
                 return literal(core)
@@ -217,7 +223,8 @@ class Scope:
 
     def _open(self, core: Core) -> Sql:
         """What the lowerings give, not settled."""
-        if not isinstance(core, Apply) or core in self.builder.setting.known or not unsettled(core):
+        known = core in self.builder.setting.known
+        if not isinstance(core, Apply) or known or comes_before(core) or not unsettled(core):
             return self.lower(core)
         return self._apply(core)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from curatec.compiler.core import Apply, Core, Quantifier, Window, children
+from curatec.compiler.core import Core, Quantifier, Window, children
 from curatec.compiler.duckdb.scope import Builder, Kind, Scope, lines
 from curatec.compiler.duckdb.spelling import name
 from curatec.compiler.duckdb.tables import (
@@ -57,41 +57,49 @@ def plan(
 
     `done` says what is there already; it is asked again after each step.
     """
-    missing = [core for core in dict.fromkeys(cores) if core not in setting.known and not done(level, core)]
-    direct: list[Core] = []
-    for core in missing:
-        if isinstance(core, Window):
-            argument = () if core.argument is None else (core.argument,)
-            yield from plan((*core.keys, *argument), level, setting, done)
-            yield level, core
-        elif isinstance(core, Apply) and is_key(core):
-            yield from plan(core.args, level, setting, done)
-            yield level, core
-        else:
-            direct.append(core)
-    if direct:
-        for below, leaves in _before(direct, level, setting).items():
-            yield from plan(leaves, below, setting, done)
-        yield statement(direct, level, setting)
+    told: set[tuple[Level, Core]] = set()
+
+    def there(at: Level, core: Core) -> bool:
+        return core in setting.known or (at, core) in told or done(at, core)
+
+    def ask(asked: Sequence[Core], at: Level) -> Iterator[Statement | tuple[Level, Core]]:
+        direct: list[Core] = []
+        for core in dict.fromkeys(asked):
+            if there(at, core):
+                continue
+            if isinstance(core, Window) or is_key(core):
+                yield from ask(list(children(core)), at)
+                yield at, core
+                told.add((at, core))
+            else:
+                direct.append(core)
+        for below, leaves in _before(direct, at, setting):
+            yield from ask(leaves, below)
+        left = [core for core in direct if not there(at, core)]
+        if left:
+            yield statement(left, at, setting)
+            told.update((at, core) for core in left)
+
+    yield from ask(cores, level)
 
 
-def _before(asked: Sequence[Core], level: Level, setting: Setting) -> dict[Level, list[Core]]:
-    """What has to be computed before, by level. Sums that stand in sums are computed with them."""
-    found: dict[Level, list[Core]] = {}
+def _before(asked: Sequence[Core], level: Level, setting: Setting) -> list[tuple[Level, list[Core]]]:
+    """What has to be computed before, by level. Sums come last, and those that stand in others with them."""
+    found: dict[tuple[bool, Level], list[Core]] = {}
 
     def look(core: Core, at: Level, *, top: bool) -> None:
         if core in setting.known:
             return
-        if not top and comes_before(core) and not (at is level and core in asked):
-            found.setdefault(at, []).append(core)
+        if not top and comes_before(core) and not (is_sum(core) and at is level and core in asked):
+            found.setdefault((is_sum(core), at), []).append(core)
             if not is_sum(core):
-                return
+                return  # what its parts need is asked for when it is
         for child in children(core):
             look(child, core.over if isinstance(core, Quantifier) else at, top=False)
 
     for core in asked:
         look(core, level, top=True)
-    return found
+    return [(at, found[of_sums, at]) for of_sums, at in sorted(found, key=lambda kind: kind[0])]
 
 
 def statement(cores: Sequence[Core], level: Level, setting: Setting) -> Statement:
@@ -108,7 +116,7 @@ def _written(
 ) -> tuple[Builder, str]:
     builder = Builder(setting, level, frozenset(asked), numbers)
     scope = Scope(builder, level)
-    values = [f"{scope.lower(core)} as {name(setting.names.get(core, f'value_{i}'))}" for i, core in enumerate(asked)]
+    values = [f"{scope.value(core)} as {name(setting.names.get(core, f'value_{i}'))}" for i, core in enumerate(asked)]
     source = scope.source()
     tables = builder.tables()
     head = f"with {', '.join(tables)}\n" if tables else ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from curatec.compiler.core import Apply, Core, Window
 from curatec.compiler.frames import KEY
+from curatec.compiler.functions import repetitive
 from curatec.compiler.json_path import JsonPath
 from curatec.compiler.types import Level, Type
 
@@ -64,4 +65,5 @@ def is_sum(core: Core) -> bool:
 
 
 def comes_before(core: Core) -> bool:
-    return isinstance(core, Window) or is_key(core) or is_sum(core)
+    """Whether it is computed before the statement that reads it."""
+    return isinstance(core, Window) or is_key(core) or is_sum(core) or repetitive(core)

@@ -47,3 +47,26 @@ def test_texts_pass_through_unchanged() -> None:
     for engine in ENGINES.values():
         assert plain(engine.batch(runs).series(core("agent"))) == texts
         assert plain(engine.batch(runs).series(core('if agent is null then agent else concat("", agent)'))) == texts
+
+
+DEEP = (
+    "reward / (" * 12 + "2.0" + ")" * 12,
+    "sqrt(" * 14 + "reward" + ")" * 14,
+    "least(" * 14 + "reward" + ", cost)" * 14,
+    " + ".join(["reward * 0.1"] * 40),
+    " + ".join(["trial"] * 60),
+    "truncate(" * 8 + "task" + ', trial + 9, marker: "x")' * 8,
+    "slice(" * 8 + "task" + ", trial - 3, trial + 5)" * 8,
+    "extract(" * 12 + "task" + ', r"(.*)")' * 12,
+    "".join(f"if trial == {i} then {i} else (" for i in range(40)) + "0" + ")" * 40,
+)
+
+
+@pytest.mark.parametrize("text", DEEP)
+def test_what_is_deep_does_not_grow_beyond_measure(text: str) -> None:
+    """A lowering that holds its argument twice would hold the innermost of these thousands of times, and never end."""
+    columns = {"row": [0, 1], "reward": [0.5, None], "cost": [0.25, 3.0], "trial": [1, 2], "task": ["abcdef", "b"]}
+    runs = pl.DataFrame(columns, schema_overrides={"row": pl.UInt32})
+    ours, theirs = (engine.batch(runs).series(core(text)) for engine in ENGINES.values())
+    assert same(ours, theirs)
+    assert plain(ours)[0] is not None
