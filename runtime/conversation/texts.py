@@ -8,7 +8,7 @@ from curatec.runtime.conversation.messages import Form
 from curatec.runtime.conversation.regular import Regular
 from curatec.runtime.json_columns import json_text
 
-_PORTION = 16_384  # messages whose pieces are in memory beside their texts
+_PORTION = 4096  # messages whose pieces are made and joined: while the processor's cache holds them, that is cheap
 
 
 def texts_of(found: Regular, form: Form) -> pl.Series:

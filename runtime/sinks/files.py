@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import islice
@@ -19,6 +19,7 @@ ROW_GROUP = 512
 LINE = "line"  # the column of JSON lines, where they cannot be told from the others
 _GROUP_BYTES = 32 * 2**20  # as JSON lines: rows of many tokens make shorter groups
 _COMPRESSION = ("zstd", 3)
+_AT_ONCE = 2 << 20  # bytes of lines that are made and written: while the processor's cache holds them, that is cheap
 
 
 class SplitFile:
@@ -44,15 +45,8 @@ class SplitFile:
 
     def add(self, rows: pl.DataFrame) -> None:
         """Rows in their order, perhaps with a LINE."""
-        if rows.is_empty():
-            return
-        told = rows[LINE] if LINE in rows.columns else lines(self._shown, rows)
-        sizes = told.str.len_bytes().to_list()
-        # In Arrow's older layout the texts stand one behind the other.
-        _, _, texts = told.to_arrow(compat_level=pl.CompatLevel.oldest()).buffers()
-        self._lines.write(memoryview(texts)[: sum(sizes)])
         start = 0
-        for end, size in enumerate(sizes, start=1):
+        for end, size in enumerate(self._write_lines(rows), start=1):
             self._height += 1
             self._held += size
             if self._height == ROW_GROUP or self._held >= _GROUP_BYTES:
@@ -60,6 +54,18 @@ class SplitFile:
                 self._flush()
                 start = end
         self._rows.append(rows[start:])
+
+    def _write_lines(self, rows: pl.DataFrame) -> Iterator[int]:
+        """The length of each line in bytes."""
+        if rows.is_empty():
+            return
+        for some in rows.iter_slices(max(1, _AT_ONCE * rows.height // int(rows.estimated_size()))):
+            told = some[LINE] if LINE in rows.columns else lines(self._shown, some)
+            sizes = told.str.len_bytes().to_list()
+            # In Arrow's older layout the texts stand one behind the other.
+            _, _, texts = told.to_arrow(compat_level=pl.CompatLevel.oldest()).buffers()
+            self._lines.write(memoryview(texts)[: sum(sizes)])
+            yield from sizes
 
     def _flush(self) -> None:
         if self._writing is not None:

@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+from curatec.runtime.conversation import texts
 from curatec.runtime.sinks import buckets as b
 from curatec.runtime.sinks import columns as c
 from curatec.runtime.sinks import files as f
@@ -54,12 +55,26 @@ def test_bytes_do_not_depend_on_how_the_input_lies(made: Make, monkeypatch: pyte
     split = made(records[::-1], BODY, name="b", files=3)
     monkeypatch.setattr(b, "_FLUSH", 1000)
     monkeypatch.setattr(b.Buckets.__init__, "__defaults__", (4,))
+    monkeypatch.setattr(b, "KEPT", 5000)
     monkeypatch.setattr(sft, "SIZE", 4)
+    monkeypatch.setattr(f, "_AT_ONCE", 2000)
+    monkeypatch.setattr(texts, "_PORTION", 3)
     tiny = made(records[7:] + records[:7], BODY, name="c", files=5)
     assert len(files_of(first.out)) == 18
     assert files_of(first.out) == files_of(split.out) == files_of(tiny.out)
     assert first.executed.ledger.table().equals(split.executed.ledger.table())
     assert [p.name for p in first.out.iterdir() if p.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("form", ["trl", "verl", "sharegpt"])
+def test_lines_are_the_same_however_many_are_written_at_once(
+    made: Make, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    whole = made(corpus(), f"emit sft {{ loss on assistant format {form} }}", name="a")
+    monkeypatch.setattr(f, "_AT_ONCE", 1500)
+    assert files_of(made(corpus(), f"emit sft {{ loss on assistant format {form} }}", name="b").out) == files_of(
+        whole.out
+    )
 
 
 def test_every_sink_accounts_for_every_run(made: Make) -> None:
