@@ -1,8 +1,9 @@
 """A content-addressed cache of directories on disk.
 
 An entry is a directory of files under a key that says all about its content. It is written aside and renamed, so that a
-reader sees all of it or nothing; a seal lists the files with their sizes and digests, so that a damaged entry
-is found and written again. Processes may share a cache. Entries that were not used for longest go first when the cache
+reader sees all of it or nothing; a seal lists the files with their sizes, times and digests, so that a damaged entry
+is found and written again: a file is read to see that only where its time is not that of the seal, as git does it.
+Processes may share a cache. Entries that were not used for longest go first when the cache
 grows over its bound; those used within the last hour stay.
 """
 
@@ -29,6 +30,8 @@ STALE = 24 * 3600.0  # seconds after which an abandoned temporary directory is r
 _SEAL = "seal.json"
 _KEY = re.compile(r"[0-9a-zA-Z_-]{4,128}")
 _CHUNK = 1 << 20
+# A file that changed this shortly before it was read may have changed once more at the same moment by its clock.
+TICK = 100_000_000  # ns
 _TOUCH = GRACE / 6  # seconds between two signs of life for what a process reads
 _COUNT = 60.0  # seconds for which the size of the cache is taken to be what it was, plus what was put
 
@@ -65,10 +68,17 @@ def hash_file(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """What the seal says of a file."""
+    """What the seal says of a file; `stamp` is its size, the time of its last change in ns, and its inode."""
 
     size: int
     digest: str
+    stamp: tuple[int, ...]
+
+
+def stamp_of(path: Path) -> tuple[int, ...]:
+    """Size, time of the last change in ns, inode: while these stay, a file holds what it held. Raises OSError."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 @dataclass(frozen=True)
@@ -88,11 +98,7 @@ class Entry:
         return path
 
     def _look(self, path: Path, sealed: Sealed) -> None:
-        try:
-            whole = path.stat().st_size == sealed.size and hash_file(path) == sealed.digest
-        except OSError:
-            whole = False
-        if not whole:
+        if not _holds(path, sealed):
             raise self.damaged()
         self.cache.looked_at.add(path)
 
@@ -264,17 +270,20 @@ def _touch(seal: Path) -> None:
 
 def _seal(directory: Path) -> int:
     """Bytes of what is sealed."""
-    listed = {path.name: Sealed(path.stat().st_size, hash_file(path)) for path in sorted(directory.iterdir())}
-    said = {name: {"size": file.size, "xxh3_128": file.digest} for name, file in listed.items()}
+    stamps = {path: stamp_of(path) for path in sorted(directory.iterdir())}
+    said = {p.name: {"size": stamp[0], "xxh3_128": hash_file(p), "stamp": stamp} for p, stamp in stamps.items()}
     (directory / _SEAL).write_bytes(orjson.dumps(said))
-    return sum(file.size for file in listed.values())
+    return sum(stamp[0] for stamp in stamps.values())
 
 
 def _said(entry: Path) -> dict[str, Sealed]:
     """What a seal says; nothing where it says nothing that can be read."""
     try:
         listed = orjson.loads((entry / _SEAL).read_bytes())
-        return {str(name): Sealed(int(said["size"]), str(said["xxh3_128"])) for name, said in listed.items()}
+        return {
+            str(name): Sealed(int(said["size"]), str(said["xxh3_128"]), tuple(said["stamp"]))
+            for name, said in listed.items()
+        }
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}
 
@@ -288,8 +297,15 @@ def _listed(entry: Path) -> dict[str, Sealed] | None:
         return None
 
 
+def _holds(path: Path, sealed: Sealed) -> bool:
+    """Whether a file holds what was sealed."""
+    try:
+        stamp = stamp_of(path)
+        return stamp == sealed.stamp or (stamp[0] == sealed.size and hash_file(path) == sealed.digest)
+    except OSError:
+        return False
+
+
 def _whole(entry: Path) -> bool:
     listed = _listed(entry)
-    with contextlib.suppress(OSError):
-        return listed is not None and all(hash_file(entry / name) == file.digest for name, file in listed.items())
-    return False
+    return listed is not None and all(_holds(entry / name, file) for name, file in listed.items())

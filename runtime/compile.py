@@ -6,6 +6,7 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -133,7 +134,6 @@ def _compiled(
             if failed and not request.trial:
                 raise CuratecError(failed)
             lints = [*(d for d in found.diagnostics if d.severity != "error"), *data_lints(executed, written, inputs)]
-            _write_tables(executed, written, inputs, made)
             summary = manifest.build(
                 executed,
                 spec_name=request.spec,
@@ -146,8 +146,11 @@ def _compiled(
                 started=started,
             )
             watch.phase("report")
-            (made / "README.md").write_text(card.render(summary), encoding="utf-8")
-            (made / "report.html").write_text(page.render(executed, written, summary), encoding="utf-8")
+            with ThreadPoolExecutor(1) as beside:
+                tables = beside.submit(_write_tables, executed, written, inputs, made)
+                (made / "README.md").write_text(card.render(summary), encoding="utf-8")
+                (made / "report.html").write_text(page.render(executed, written, summary), encoding="utf-8")
+                tables.result()
         if memo is not None:
             summary["run"]["keys"] = memo.keys.data(whole, memo.kept)
             summary["run"]["cached"] = {"steps": executed.cached, "sinks": [n for n, one in sunk.items() if one.cached]}

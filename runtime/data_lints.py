@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import polars as pl
 
@@ -14,7 +15,9 @@ from curatec.dsl.diagnostics import Diagnostic
 from curatec.runtime.execute import Executed, expressions
 from curatec.runtime.facts import unknown_models
 from curatec.runtime.inputs import Input
+from curatec.runtime.memo.code import own_code
 from curatec.runtime.sinks.written import Written
+from curatec.runtime.state import State
 
 
 def data_lints(executed: Executed, written: dict[str, Written], inputs: Sequence[Input]) -> list[Diagnostic]:
@@ -132,19 +135,18 @@ def _unjudged(executed: Executed, written: dict[str, Written]) -> Iterator[Diagn
 
 def _schemas(executed: Executed) -> Iterator[Diagnostic]:
     for branch in executed.plan.sinks:
-        rows = executed.ends[branch.name].rows
-        if branch.name in ("sft", "rl", "preference"):
-            bare = rows.filter(
-                pl.col("toolset").is_null() & pl.col("id").is_in(_calling(executed, branch.name).implode())
-            )
-            if bare.height:
+        if isinstance(branch.target, plan.Sft | plan.Rl | plan.Preference):
+            made = (own_code(__name__), "calls without schemas")
+            n = executed.computed(branch.name, made, partial(_bare, executed.ends[branch.name])).item()
+            if n:
                 yield _warning(
                     "C0616",
-                    f"{bare.height} runs in `{branch.name}` call tools whose schemas are not known",
+                    f"{n} runs in `{branch.name}` call tools whose schemas are not known",
                     "a trainer shows the model no tools then: give them with `tools from` in the source",
                 )
 
 
-def _calling(executed: Executed, sink: str) -> pl.Series:
-    _, [calls] = executed.ends[sink].values([Column(Level.TRAJECTORY, "call_count", Type.INT)])
-    return executed.ends[sink].rows["id"].filter(calls > 0)
+def _bare(end: State) -> pl.DataFrame:
+    """How many rows show no tools and call some, as a table of one cell."""
+    _, [calls] = end.keep(end.rows["toolset"].is_null()).values([Column(Level.TRAJECTORY, "call_count", Type.INT)])
+    return pl.DataFrame({"n": [int((calls > 0).sum())]})

@@ -49,6 +49,14 @@ class Executed:
     held: dict[str, pl.Series] = field(default_factory=dict)  # sink → ids of runs of sealed tasks, before its steps
     splits: pl.DataFrame | None = None  # id and split of every row that the `split` of the strategy saw
     cached: list[tuple[str | None, str]] = field(default_factory=list)
+    memo: Memo | None = None
+
+    def computed(self, sink: str | None, what: Sequence[str], compute: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+        """A small table that is computed of the rows at the end of a sink (null: of those at `from`), or was before.
+        `what` says all else that it depends on, the code included."""
+        if self.memo is None:
+            return compute()
+        return self.memo.table(self.memo.keys.ends[sink] if sink is not None else self.memo.keys.begun, what, compute)
 
 
 def execute(
@@ -74,7 +82,8 @@ def execute(
         base = ends[way.base] if way.branch is not None else replace(first, state=start)
         ends[way.branch] = work.go(base, way)
     states = {name: reached.state for name, reached in ends.items() if name is not None}
-    return Executed(whole, loaded, start, ends[None].state, states, work.ledger, work.held, work.splits, work.cached)
+    shared = ends[None].state
+    return Executed(whole, loaded, start, shared, states, work.ledger, work.held, work.splits, work.cached, memo)
 
 
 def _loaded(

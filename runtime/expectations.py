@@ -44,7 +44,8 @@ class Outcome:
 
 def ask(executed: Executed, written: Mapping[str, Written]) -> tuple[Outcome, ...]:
     """Every expectation of the plan, in written order."""
-    finished = {None: executed.shared} | {name: written_rows(executed, name) for name in written}
+    asked = {m.sink for e in executed.plan.expectations for m in plan.nodes(e.condition) if isinstance(m, plan.Measure)}
+    finished = {name: written_rows(executed, name) if name is not None else executed.shared for name in asked}
     return tuple(_outcome(e, finished, written) for e in executed.plan.expectations)
 
 

@@ -49,6 +49,8 @@ class Keys:
     `sinks`: of what a sink writes."""
 
     given: Key
+    begun: str  # of the state from which the shared steps begin
+    ends: Mapping[str | None, str]  # of the state at the end of each branch
     ways: Mapping[str | None, tuple[Key, ...]]
     sinks: Mapping[str, Key]
 
@@ -90,7 +92,12 @@ def keys_of(
             before = made[-1].key
         found[way.branch], last[way.branch] = tuple(made), before
     written = {branch.name: _sink(last[branch.name], branch, whole, side) for branch in whole.sinks}
-    return Keys(given, found, written)
+    return Keys(given, begun, last, found, written)
+
+
+def table_key(of: str, what: Sequence[str]) -> str:
+    """The key of a table that is computed of a state."""
+    return _hash([LAYOUT, of, *what])
 
 
 def names_of(whole: plan.Plan, cores: Iterable[Core], side: Side) -> dict[Core, str]:

@@ -17,13 +17,14 @@ import polars as pl
 
 from curatec.compiler import plan
 from curatec.compiler.core import Core
+from curatec.runtime import arrow_file
 from curatec.runtime.cache import Cache, CacheError, DamagedEntry
 from curatec.runtime.done import Done
 from curatec.runtime.execute import expressions
 from curatec.runtime.formats.counts import COUNTS
 from curatec.runtime.inputs import Input
 from curatec.runtime.memo.checkpoint import Places, Saved, Unreadable, save
-from curatec.runtime.memo.keys import Keys, keys_of, names_of
+from curatec.runtime.memo.keys import Keys, keys_of, names_of, table_key
 from curatec.runtime.memo.reached import Kept, Reached
 from curatec.runtime.memo.written import Sunk, lent
 from curatec.runtime.memo.written import save as save_sink
@@ -31,6 +32,7 @@ from curatec.runtime.side import Side
 from curatec.runtime.sinks.written import Written
 from curatec.runtime.state import State
 
+_TABLE = "table.arrow"
 _WORTH = 4.0  # times that the work must have taken longer than keeping its result, between the steps of a branch
 _WRITTEN = 1.5e-9  # seconds for each byte that is written and hashed
 _LINKED = 0.3e-9  # … that is hashed
@@ -87,7 +89,7 @@ class Memo:
     def passed(self, keys: Sequence[str]) -> int:
         """How many stops of a way a compile would not run."""
         for at in reversed(range(len(keys))):
-            with suppress(DamagedEntry, Unreadable):
+            with suppress(DamagedEntry, Unreadable, KeyError):
                 done = {key for saved in self._chain(keys[at]) for key in saved.keys}
                 if done.issuperset(keys[: at + 1]):
                     return at + 1
@@ -115,6 +117,7 @@ class Memo:
 
     def keep(self, key: str, reached: Reached, *, end: bool) -> Reached:
         """Keeps a state if that is worth its time, more readily at the `end` of a branch. Where it stands then."""
+        self.cache.stay()
         worth = 1.0 if end else _WORTH
         if not self.writable or reached.seconds < worth * self._cost(reached.state):
             return reached
@@ -138,6 +141,20 @@ class Memo:
             return False
         self.kept.add(key)
         return True
+
+    # ---- tables ----
+
+    def table(self, of: str, what: Sequence[str], compute: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+        """A small table that is computed of a state, whose key is `of`; `what` says how it is computed."""
+        key = table_key(of, what)
+        entry = self.cache.find(key)
+        if entry is not None:
+            with suppress(DamagedEntry, KeyError, OSError):
+                return arrow_file.read(entry.file(_TABLE))
+        made = compute()
+        if self.writable:
+            self._put(key, lambda folder: arrow_file.write(made, folder / _TABLE))
+        return made
 
     # ---- sinks ----
 

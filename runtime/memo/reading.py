@@ -8,10 +8,8 @@ from pathlib import Path
 
 from curatec.compiler import plan
 from curatec.compiler.load import Program
-from curatec.runtime.memo.unchanged import search, stat_of
-
-# A file that changed this shortly before it was read may have changed once more at the same moment by its clock.
-_TICK = 100_000_000  # ns
+from curatec.runtime.cache import TICK, stamp_of
+from curatec.runtime.memo.unchanged import search
 
 
 @dataclass(frozen=True)
@@ -19,7 +17,7 @@ class Read:
     """`files` that are read, with their stats; `searched`: patterns, the folder that they are relative to, and what is
     found by them."""
 
-    files: dict[str, list[int]]
+    files: dict[str, tuple[int, ...]]
     searched: list[tuple[list[str], str, list[str]]]
 
 
@@ -38,11 +36,11 @@ def read_by(spec: str, program: Program, whole: plan.Plan, began: int) -> Read |
         files += [Path(said.base).absolute() / said.template] if said.template is not None else []
     try:
         found = [Path(name) for _, _, names in searched for name in names]
-        stats = {str(file): stat_of(file) for file in (*files, *found)}
+        stats = {str(file): stamp_of(file) for file in (*files, *found)}
     except OSError:  # of a spec from git as well
         return None
     changed = max(changed for _, changed, _ in stats.values())
-    return Read(stats, searched) if Path(spec).exists() and changed < began - _TICK else None
+    return Read(stats, searched) if Path(spec).exists() and changed < began - TICK else None
 
 
 def _patterns(whole: plan.Plan) -> Iterator[tuple[tuple[str, ...], str]]:

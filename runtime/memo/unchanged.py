@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import xxhash
 
-from curatec.runtime.cache import Cache, hash_file
+from curatec.runtime.cache import Cache, hash_file, stamp_of
 from curatec.runtime.memo.code import ROOT, libraries
 from curatec.runtime.patterns import IngestError, resolve
 from curatec.runtime.publish import MANIFEST
@@ -75,7 +75,7 @@ def remember(request: Request, read: Read | None, out: Path, digests: Mapping[st
             "out": str(out.absolute()),
             "read": read.files,
             "searched": read.searched,
-            "files": {name: [*stat_of(out / name), digest] for name, digest in written.items()},
+            "files": {name: [*_stamp(out / name), digest] for name, digest in written.items()},
         }
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_suffix(f".{os.getpid()}")
@@ -93,10 +93,8 @@ def _path(request: Request, cache: Cache) -> Path:
     return cache.root / _FOLDER / f"{xxhash.xxh3_128_hexdigest(orjson.dumps(asked))}.json"
 
 
-def stat_of(file: Path) -> list[int]:
-    """Size, time of the last change in ns, inode."""
-    found = file.stat()
-    return [found.st_size, found.st_mtime_ns, found.st_ino]
+def _stamp(file: Path) -> list[int]:
+    return list(stamp_of(file))
 
 
 def search(patterns: Sequence[str], base: str) -> list[str]:
@@ -109,7 +107,7 @@ def search(patterns: Sequence[str], base: str) -> list[str]:
 
 def _read_the_same(record: Mapping[str, Any]) -> bool:
     """Whether the same files would be read, and hold what they held."""
-    if any(stat_of(Path(file)) != stat for file, stat in record["read"].items()):
+    if any(_stamp(Path(file)) != stat for file, stat in record["read"].items()):
         return False
     return all(search(patterns, base) == found for patterns, base, found in record["searched"])
 
@@ -117,7 +115,7 @@ def _read_the_same(record: Mapping[str, Any]) -> bool:
 def _intact(out: Path, files: Mapping[str, list[Any]]) -> bool:
     """Whether the files of an output hold what was written. One that was moved or copied is read to see that."""
     for name, (size, changed, inode, digest) in files.items():
-        stat = stat_of(out / name)
+        stat = _stamp(out / name)
         if stat != [size, changed, inode] and (stat[0] != size or hash_file(out / name) != digest):
             return False
     return True

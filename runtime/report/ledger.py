@@ -197,13 +197,7 @@ def examples(executed: Executed, written: Mapping[str, Written]) -> dict[Key, tu
     rows = pl.concat([frame.filter(pl.col("action") != "kept") for frame in executed.ledger.frames])
     by = ["sink", "name", "action"]
     rows = rows.with_columns(name=pl.coalesce("label", "reason", pl.lit("")), action=pl.col("action").cast(pl.String))
-    lowest = (
-        rows.select(*by, "traj_id")
-        .unique()
-        .sort(*by, "traj_id", nulls_last=False)
-        .group_by(by, maintain_order=True)
-        .head(EXAMPLES)
-    )
+    lowest = rows.group_by(by).agg(pl.col("traj_id").unique().sort().head(EXAMPLES)).explode("traj_id")
     told = (
         rows.join(lowest, on=[*by, "traj_id"], how="semi", nulls_equal=True)
         .group_by(*by, "traj_id")

@@ -9,14 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import polars as pl
+import xxhash
 
 from curatec.compiler import plan
 from curatec.compiler.core import Apply, Column, Const, Core
 from curatec.compiler.frames import DTYPES
 from curatec.compiler.types import Level, Type
 from curatec.runtime.execute import Executed
+from curatec.runtime.memo.code import code_of
 from curatec.runtime.report.text import EXCERPT
 from curatec.runtime.state import State
 
@@ -77,7 +80,7 @@ def measure(executed: Executed, stages: Mapping[str | None, pl.DataFrame], shown
     edited = pl.col("id").is_in(touched["traj_id"].implode())
     told = base.filter(pl.col("id").is_in(examples.implode()))
     told = told.with_columns(pl.when(~edited).then(pl.col(name)).alias(name) for name in _COUNTED)
-    heads = _measured(executed.start, examples, {HEAD: _HEAD})
+    heads = _remembered(executed, None, examples, {HEAD: _HEAD})
     return Measured(found, stages[None].height > SAMPLE, told.join(heads, on="id", how="left", maintain_order="left"))
 
 
@@ -94,6 +97,13 @@ def _measured(state: State, ids: pl.Series, cores: Mapping[str, Core]) -> pl.Dat
     # A state without rows has values without a type.
     typed = (v.cast(DTYPES[c.type]).alias(name) for v, (name, c) in zip(values, cores.items(), strict=True))
     return kept.rows.select("id").with_columns(typed)
+
+
+def _remembered(executed: Executed, sink: str | None, ids: pl.Series, cores: Mapping[str, Core]) -> pl.DataFrame:
+    """What was measured before of the same rows at the end of a sink, or at `from`, need not be again."""
+    what = (code_of(__name__), xxhash.xxh3_128_hexdigest("\0".join([*cores, *ids.sort()]).encode()))
+    state = executed.start if sink is None else executed.ends[sink]
+    return executed.computed(sink, what, partial(_measured, state, ids, cores))
 
 
 def _touched(executed: Executed) -> pl.DataFrame:
@@ -115,7 +125,7 @@ def _updated(base: pl.DataFrame, executed: Executed, sink: str, ids: pl.Series, 
         again = ids.filter(ids.is_in(edited.implode()) | ~ids.is_in(base["id"].implode()))
     if again.is_empty():
         return base
-    now = _measured(executed.ends[sink], again, _COUNTS)
+    now = _remembered(executed, sink, again, _COUNTS)
     return pl.concat([base.filter(~pl.col("id").is_in(now["id"].implode())), now])
 
 
