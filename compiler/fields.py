@@ -104,6 +104,11 @@ FIELDS: dict[Level, dict[str, Field]] = {
     Level.TOOL: TOOL,
 }
 
+# Columns beside the fields that a row has while a strategy runs; a derived column of the same name would replace one.
+INNER = frozenset(
+    {"digest", "format", "home_part", "home_row", "line", "ordinal", "origin", "parent", "part", "path", "record_id"}
+    | {"row", "split", "suffix", "toolset"}
+)
 # Neighbours of a turn: the previous and next one, the assistant turn that made this call, the next assistant turn.
 NEIGHBOURS = ("prev", "next", "caller", "reply")
 SIGNALS = {"forgetting": Type.BOOL, "boundary": Type.BOOL, "rare": Type.FLOAT}

@@ -11,7 +11,7 @@ from curatec.compiler.check.expr import ExprChecker, Report
 from curatec.compiler.check.models import check_model_step
 from curatec.compiler.check.scope import RESERVED, Scope
 from curatec.compiler.core import Core
-from curatec.compiler.fields import FIELDS, SETTABLE
+from curatec.compiler.fields import FIELDS, INNER, SETTABLE
 from curatec.compiler.statements import stable_name, verb
 from curatec.compiler.types import Level, Type
 from curatec.dsl import ast
@@ -128,6 +128,8 @@ class StepChecker:
             if name.name in tables
             else "a word of the language"
             if name.name in RESERVED
+            else "a column that every row has beside its fields"
+            if name.name in INNER
             else None
         )
         if what is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from curatec.compiler.fields import FIELDS, INNER
+from curatec.compiler.types import Level
 from tests.semantics.tools import SAID, USER, Bench, call, record, result
 
 ONE = [record(USER, call("f", {"x": 0.5}), result("r"), SAID, success=True, n=2.25, half=0.5, flag=True, tags=["a"])]
@@ -90,3 +92,11 @@ def test_split_by_a_list(bench: Bench) -> None:
     records = [record(USER, call(name), task_id=name) for name in "abcdefgh"]
     rows = bench.run("split by tool_names { train 50% validation 50% } seed 1", records).shared.rows
     assert set(rows["split"]) == {"train", "validation"}
+
+
+def test_no_derived_column_can_replace_one_of_the_run(bench: Bench) -> None:
+    """What rows have beside their fields while they run is refused as a name."""
+    done = bench.run('d: decompose at role == "assistant"\n  s: split by task { train 50% validation 50% }', TWO)
+    columns = {name for state in (done.start, done.shared) for name in state.rows.columns if ":" not in name}
+    assert columns - FIELDS[Level.TRAJECTORY].keys() <= INNER
+    assert {"part", "row", "origin", "split"} <= columns
