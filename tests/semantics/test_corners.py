@@ -96,7 +96,7 @@ def test_split_by_a_list(bench: Bench) -> None:
 
 def test_no_derived_column_can_replace_one_of_the_run(bench: Bench) -> None:
     """What rows have beside their fields while they run is refused as a name."""
-    done = bench.run('d: decompose at role == "assistant"\n  s: split by task { train 50% validation 50% }', TWO)
+    done = bench.run('split by task { train 50% validation 50% } seed 1\n  decompose at role == "assistant"', TWO)
     columns = {name for state in (done.start, done.shared) for name in state.rows.columns if ":" not in name}
     assert columns - FIELDS[Level.TRAJECTORY].keys() <= INNER
     assert {"part", "row", "origin", "split"} <= columns
