@@ -18,6 +18,7 @@ import orjson
 import xxhash
 
 from .cache import Cache
+from .formats.batches import line_ends
 
 _FOLDER = "inputs"
 _LEAST = 1 << 18  # bytes; a smaller file is read as fast as the note about it
@@ -47,10 +48,10 @@ def scan(path: Path, every: int) -> Scan:
                 end = data.find(b"\n", max(counted, wanted - at - 1)) + 1
                 if not end:
                     break
-                line += data.count(b"\n", counted, end)
+                line += line_ends(data, counted, end)
                 cuts.append((at + end, line))
                 counted, wanted = end, at + end + every
-            line += data.count(b"\n", counted)
+            line += line_ends(data, counted, len(data))
             at += len(data)
     return Scan(digest.hexdigest(), tuple(cut for cut in cuts if cut[0] < at))
 

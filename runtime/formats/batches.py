@@ -6,7 +6,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-BATCH = 16 << 20  # bytes
+BATCH = 24 << 20  # bytes
+_FEW = 1_000
+
+
+def line_ends(data: bytes | bytearray, start: int, end: int) -> int:
+    """How many line ends there are. The lines of agents are long: looking for them is faster than at each byte."""
+    found = 0
+    while found < _FEW and (following := data.find(b"\n", start, end) + 1):
+        found, start = found + 1, following
+    return found + data.count(b"\n", start, end) if found == _FEW else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +28,7 @@ class Batch:
     @property
     def count(self) -> int:
         """The line ends."""
-        return self.buffer.count(b"\n", 0, self.size)
+        return line_ends(self.buffer, 0, self.size)
 
     def lines(self) -> list[memoryview]:
         """Each line with its end."""

@@ -19,8 +19,13 @@ from .parse import Contents, Progress
 from .worker import Answer, Task
 
 _COMMAND = ("-P", "-m", "curatec.runtime.formats.worker")
-# A process for each core, so one thread; and memory that is freed is soon wanted again, so it is kept.
-_ENVIRONMENT = {"POLARS_MAX_THREADS": "1", "_RJEM_MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}
+_ENVIRONMENT = {
+    "POLARS_MAX_THREADS": "1",  # there is a process for each core
+    # Memory that is freed is soon wanted again: it is kept, by the allocators of polars and of Python.
+    "_RJEM_MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1",
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 25),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 28),
+}
 _MOST = 8  # processes: each holds the rows of a part
 
 

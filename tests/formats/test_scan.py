@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from curatec.runtime import scan as module
 from curatec.runtime.cache import Cache
+from curatec.runtime.formats import batches
 from curatec.runtime.formats.parse import pieces
 from curatec.runtime.scan import Scan, scan, scanned
 
@@ -107,3 +108,10 @@ def test_a_damaged_note_and_a_cache_that_cannot_be_written_do_no_harm(file: Path
         note.write_bytes(damage)
         assert scanned(file, EVERY, cache) == found
     assert scanned(file, EVERY, Cache(file / "cache")) == found
+
+
+@given(st.binary(max_size=50).map(lambda data: data.replace(b"\x00", b"\n")), st.integers(0, 9), st.integers(0, 60))
+def test_line_ends_are_counted(data: bytes, start: int, end: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches, "_FEW", 3)
+        assert batches.line_ends(data, start, end) == data[start:end].count(b"\n")
