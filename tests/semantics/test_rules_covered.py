@@ -10,9 +10,9 @@ LATER = {
     35: "no step calls a model yet",
     39: "`use` and `tools` are read and checked, and execute nothing yet",
 }
-# Parts of rules that are tried here, and what of them comes later.
+# Parts of rules that are tried here, and where the rest is, or what of it comes later.
 PARTLY = {
-    8: "the second engine",
+    8: "one engine against the other: tests/engines",
     18: "exit codes: tests/cli",
     26: "near texts at random: tests/near",
     27: "sealed parts of a `benchmark` or a `synthesis` come with these",
