@@ -1,9 +1,10 @@
 """A content-addressed cache of directories on disk.
 
 An entry is a directory of files under a key that says all about its content. It is written aside and renamed, so that a
-reader sees all of it or nothing; a seal lists the files with their sizes, times and digests, so that a damaged entry
-is found and written again: a file is read to see that only where its time is not that of the seal, as git does it.
-Processes may share a cache. Entries that were not used for longest go first when the cache
+reader sees all of it or nothing; a seal lists the files, so that a damaged entry is found and written again. As git
+does it, a file is taken for what it was while its size and time are: to read all that is kept would take longer than
+much of what it saves. Where the time is another, the digest decides, which small files have. Processes may share a
+cache. Entries that were not used for longest go first when the cache
 grows over its bound; those used within the last hour stay.
 """
 
@@ -17,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import orjson
@@ -30,6 +31,7 @@ STALE = 24 * 3600.0  # seconds after which an abandoned temporary directory is r
 _SEAL = "seal.json"
 _KEY = re.compile(r"[0-9a-zA-Z_-]{4,128}")
 _CHUNK = 1 << 20
+_SMALL = 1 << 20  # bytes up to which a file is sealed with its digest
 # A file that changed this shortly before it was read may have changed once more at the same moment by its clock.
 TICK = 100_000_000  # ns
 _TOUCH = GRACE / 6  # seconds between two signs of life for what a process reads
@@ -68,11 +70,11 @@ def hash_file(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """What the seal says of a file; `stamp` is its size, the time of its last change in ns, and its inode."""
+    """What the seal says of a file: its size, the time of its last change in ns, perhaps its digest."""
 
     size: int
-    digest: str
-    stamp: tuple[int, ...]
+    changed: int
+    digest: str | None
 
 
 def stamp_of(path: Path) -> tuple[int, ...]:
@@ -143,8 +145,9 @@ class Cache:
             return None
         return entry.path
 
-    def put(self, key: str, fill: Callable[[Path], None]) -> Path:
-        """Writes an entry: `fill` puts its files into an empty directory. Raises CacheError and what `fill` raises.
+    def put(self, key: str, fill: Callable[[Path], None], digests: Mapping[str, str] | None = None) -> Path:
+        """Writes an entry: `fill` puts its files into an empty directory; of some the digest may be known. Raises
+        CacheError and what `fill` raises.
 
         When another process wrote the same key meanwhile, its entry is kept if it is whole.
         """
@@ -156,7 +159,7 @@ class Cache:
             raise CacheError(error.errno, error.strerror or str(error), str(self.root)) from error
         try:
             fill(made)
-            size = _seal(made)
+            size = _seal(made, digests or {})
             entry.parent.mkdir(exist_ok=True)
             self._publish(made, entry)
         except OSError as error:
@@ -268,22 +271,22 @@ def _touch(seal: Path) -> None:
         os.utime(seal)
 
 
-def _seal(directory: Path) -> int:
+def _seal(directory: Path, digests: Mapping[str, str]) -> int:
     """Bytes of what is sealed."""
-    stamps = {path: stamp_of(path) for path in sorted(directory.iterdir())}
-    said = {p.name: {"size": stamp[0], "xxh3_128": hash_file(p), "stamp": stamp} for p, stamp in stamps.items()}
-    (directory / _SEAL).write_bytes(orjson.dumps(said))
-    return sum(stamp[0] for stamp in stamps.values())
+    listed: dict[str, Sealed] = {}
+    for path in sorted(directory.iterdir()):
+        size, changed, _ = stamp_of(path)
+        digest = digests.get(path.name) or (hash_file(path) if size <= _SMALL else None)
+        listed[path.name] = Sealed(size, changed, digest)
+    (directory / _SEAL).write_bytes(orjson.dumps({name: asdict(file) for name, file in listed.items()}))
+    return sum(file.size for file in listed.values())
 
 
 def _said(entry: Path) -> dict[str, Sealed]:
     """What a seal says; nothing where it says nothing that can be read."""
     try:
         listed = orjson.loads((entry / _SEAL).read_bytes())
-        return {
-            str(name): Sealed(int(said["size"]), str(said["xxh3_128"]), tuple(said["stamp"]))
-            for name, said in listed.items()
-        }
+        return {name: Sealed(**said) for name, said in listed.items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}
 
@@ -300,8 +303,8 @@ def _listed(entry: Path) -> dict[str, Sealed] | None:
 def _holds(path: Path, sealed: Sealed) -> bool:
     """Whether a file holds what was sealed."""
     try:
-        stamp = stamp_of(path)
-        return stamp == sealed.stamp or (stamp[0] == sealed.size and hash_file(path) == sealed.digest)
+        size, changed, _ = stamp_of(path)
+        return size == sealed.size and (changed == sealed.changed or hash_file(path) == sealed.digest)
     except OSError:
         return False
 

@@ -18,7 +18,7 @@ import polars as pl
 from curatec.compiler import plan
 from curatec.compiler.core import Core
 from curatec.runtime import arrow_file
-from curatec.runtime.cache import Cache, CacheError, DamagedEntry
+from curatec.runtime.cache import Cache, CacheError, DamagedEntry, hash_file
 from curatec.runtime.done import Done
 from curatec.runtime.execute import expressions
 from curatec.runtime.formats.counts import COUNTS
@@ -34,8 +34,7 @@ from curatec.runtime.state import State
 
 _TABLE = "table.arrow"
 _WORTH = 4.0  # times that the work must have taken longer than keeping its result, between the steps of a branch
-_WRITTEN = 1.5e-9  # seconds for each byte that is written and hashed
-_LINKED = 0.3e-9  # … that is hashed
+_WRITTEN = 1.5e-9  # seconds for each byte that is written
 
 if TYPE_CHECKING:
     from curatec.runtime.rendering import Renderer
@@ -129,13 +128,12 @@ class Memo:
         """About how many seconds keeping it takes."""
         new = [part for part in state.turns.parts if self._places.of(part) is None]
         memory = sum(part.estimated_size() for part in new if isinstance(part, pl.DataFrame))
-        files = sum(part.stat().st_size for part in new if isinstance(part, Path))
-        return (state.rows.estimated_size() + memory) * _WRITTEN + files * _LINKED
+        return (state.rows.estimated_size() + memory) * _WRITTEN
 
-    def _put(self, key: str, fill: Callable[[Path], None]) -> bool:
+    def _put(self, key: str, fill: Callable[[Path], None], digests: Mapping[str, str] | None = None) -> bool:
         """Whether the entry is there now."""
         try:
-            self.cache.put(key, fill)
+            self.cache.put(key, fill, digests)
         except CacheError:
             self.writable = False
             return False
@@ -170,11 +168,11 @@ class Memo:
 
     def keep_sink(self, written: Written, ledger: Sequence[pl.DataFrame], folder: Path) -> Mapping[str, str]:
         """Keeps what a sink has written below its folder; the digests of its files, relative to OUT."""
-        key = self.keys.sinks[written.name].key
-        if not self.writable or not self._put(key, lambda empty: save_sink(empty, folder, written, ledger)):
-            return {}
-        entry = self.cache.find(key)
-        return {file: entry.files[Path(file).name].digest for file in written.files} if entry is not None else {}
+        digests = {file: hash_file(folder.parent / file) for file in written.files}
+        if self.writable:
+            key, named = self.keys.sinks[written.name].key, {Path(file).name: d for file, d in digests.items()}
+            self._put(key, lambda empty: save_sink(empty, folder, written, ledger), named)
+        return digests
 
 
 def memo_for(

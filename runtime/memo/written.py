@@ -60,12 +60,12 @@ def lent(entry: Entry, out: Path, former: Path) -> Sunk:
 
 
 def _lend(entry: Entry, new: Path, former: Path) -> str:
-    """The digest of a file that is lent. What was done to it in another output is found before and after."""
-    kept = entry.file(new.name)
+    """The digest of a file that is lent. What is done to it in another output is found, before and after."""
+    kept, sealed = entry.file(new.name), entry.files[new.name]
     try:
         lend(kept, new, former)
     except FileNotFoundError:
         raise entry.damaged() from None
-    if stamp_of(kept) != entry.files[new.name].stamp and hash_file(new) != entry.files[new.name].digest:
+    if sealed.digest is None or (stamp_of(kept)[1] != sealed.changed and hash_file(new) != sealed.digest):
         raise entry.damaged()
-    return entry.files[new.name].digest
+    return sealed.digest

@@ -54,4 +54,3 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 def all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every state is kept, however little time it took."""
     monkeypatch.setattr(memos, "_WRITTEN", 0.0)
-    monkeypatch.setattr(memos, "_LINKED", 0.0)

@@ -140,3 +140,15 @@ def test_side_data_counts_where_it_is_read(desk: Desk) -> None:
     table.write_text(table.read_text(encoding="utf-8").replace("true", "false"), encoding="utf-8")
     desk.compile("every_step.curate")
     assert desk.ran[0] == "known"
+
+
+def test_engines_share_what_is_kept(small: Desk) -> None:
+    """One begins where the other stopped."""
+    small.write("s.curate", SPEC.replace("limit 2 per task", "limit 1 per task"))
+    small.compile("s.curate", engine="duckdb")
+    assert small.ran == ("few",)
+    warm = small.content()
+    small.compile("s.curate", no_cache=True)
+    assert small.content() == warm
+    small.compile("s.curate", no_cache=True, engine="duckdb")
+    assert small.content() == warm

@@ -94,10 +94,10 @@ def test_a_disk_that_is_full_for_the_cache(small: Desk, monkeypatch: pytest.Monk
     else:
         put = Cache.put
 
-        def once(self: Cache, key: str, fill: Callable[[Path], None]) -> Path:
+        def once(self: Cache, key: str, fill: Callable[[Path], None], digests: Any = None) -> Path:
             if len(list(self.root.glob("??/*"))) > 2:
                 raise CacheError(errno.ENOSPC, "No space left on device", str(self.root))
-            return put(self, key, fill)
+            return put(self, key, fill, digests)
 
         monkeypatch.setattr(Cache, "put", once)
     small.compile("s.curate")
