@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from typing import BinaryIO
 
@@ -70,6 +71,8 @@ def main() -> None:
     # What an adapter prints must not come between the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    assert isinstance(sys.stdout, TextIOWrapper)
+    sys.stdout.reconfigure(line_buffering=True)  # the process is ended without being asked
     for line in sys.stdin.buffer:
         _write(_answered(line, answers), answers)
 

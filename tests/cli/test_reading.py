@@ -52,7 +52,7 @@ def test_a_duplicate_names_its_survivor_and_task(finished: Place) -> None:
 
 
 def test_record_id_example_id_and_rejected_line(finished: Place) -> None:
-    assert "kept as" in finished("why", "out", "t1.0", "--sink", "sft").out
+    assert "kept as" in finished("why", "out", "t1.1", "--sink", "sft").out
     ran = finished("why", "out", "runs/a.jsonl:25")
     assert "could not be read" in ran.out
     assert finished("why", "out", "a.jsonl:25", "--json").json["reject"]["line"] == 25
