@@ -104,7 +104,11 @@ def test_what_a_process_costs(tmp_path: Path) -> None:
     )
     code += "print(c.wall, c.cpu, c.peak)"
     said = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(BENCHMARKS)}, capture_output=True
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(BENCHMARKS)},
+        capture_output=True,
+        check=True,
     )
     wall, cpu, peak = map(float, said.stdout.split())
     assert 200 < peak < 300
