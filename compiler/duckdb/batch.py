@@ -32,7 +32,7 @@ class DuckFrames(Frames):
 
     def each(self, cores: Sequence[Core], level: Level = Level.TRAJECTORY) -> list[pl.Series]:
         """One statement for all of them, besides what has to come before."""
-        for step in sql.plan(cores, level, self._setting, lambda at, core: (at, core) in self._memo):
+        for step in sql.plan(cores, level, self._setting, frozenset(self._memo)):
             if isinstance(step, sql.Statement):
                 values = self._run(step)
                 self._memo.update({(step.level, core): value for core, value in zip(step.cores, values, strict=True)})

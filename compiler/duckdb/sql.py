@@ -12,7 +12,7 @@ leaves out what a `case` does not choose.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from curatec.compiler.core import Core, Quantifier, Window, children
@@ -51,16 +51,16 @@ class Statement:
 
 
 def plan(
-    cores: Sequence[Core], level: Level, setting: Setting, done: Callable[[Level, Core], bool] = lambda _, __: False
+    cores: Sequence[Core], level: Level, setting: Setting, done: Container[tuple[Level, Core]] = ()
 ) -> Iterator[Statement | tuple[Level, Core]]:
     """What to compute for these values, in order: statements, and windows and hashes, whose arguments come before.
 
-    `done` says what is there already; it is asked again after each step.
+    `done` is what is there already. No values: what recursion holds is let go of late, and values are large.
     """
     told: set[tuple[Level, Core]] = set()
 
     def there(at: Level, core: Core) -> bool:
-        return core in setting.known or (at, core) in told or done(at, core)
+        return core in setting.known or (at, core) in told or (at, core) in done
 
     def ask(asked: Sequence[Core], at: Level) -> Iterator[Statement | tuple[Level, Core]]:
         direct: list[Core] = []
