@@ -6,6 +6,7 @@ a script without a `__main__` guard, and threads of the engines do not meet a fo
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -76,7 +77,8 @@ class Pool:
             process.wait()
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None and not pipe.closed:
-                    pipe.close()
+                    with contextlib.suppress(OSError):  # of what was never read
+                        pipe.close()
 
     def _perform(self, task: Task, progress: Progress) -> Contents:
         try:
@@ -114,11 +116,9 @@ class Pool:
 def _ask(process: subprocess.Popen[bytes], task: Task, progress: Progress) -> Answer:
     assert process.stdin is not None
     assert process.stdout is not None
-    try:
+    with contextlib.suppress(OSError):  # it has ended; what it said before stands in its output
         process.stdin.write(msgspec.json.encode(task) + b"\n")
         process.stdin.flush()
-    except OSError:
-        raise Died(_end(process)) from None
     for line in process.stdout:
         answer = msgspec.json.decode(line, type=Answer)
         if answer.progress is None:
