@@ -84,8 +84,6 @@ def add(state: State, place: Place, operator: str, made: Iterable[Made], replace
 
 
 def _log(created: pl.DataFrame, place: Place, operator: str) -> None:
-    place.ledger.add(
-        created["id"], "created", key=created["parent"], reason=place.step.because or operator, **place.common()
-    )
+    place.ledger.add(created["id"], "created", key=created["parent"], reason=operator, **place.common())
     named = {"out": pl.col("id"), "in": pl.col("parent"), "operator": pl.lit(operator), "ordinal": pl.col("ordinal")}
     place.ledger.lineage.append(created.select(named[name].cast(dtype).alias(name) for name, dtype in LINEAGE.items()))

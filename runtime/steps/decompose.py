@@ -35,12 +35,12 @@ def _(operation: plan.Decompose, state: State, place: Place) -> State:
     after = add(state, place, OPERATOR, made(), replaced=everything)
     counts = pl.concat(parents).to_frame().group_by("parent").len("n")
     n = state.rows.select("id").join(counts, left_on="id", right_on="parent", how="left", maintain_order="left")["n"]
-    place.drop(state.rows.filter(n.is_null())["id"], reason=place.step.because or "no decision")
+    place.drop(state.rows.filter(n.is_null())["id"], reason="no decision")
     place.ledger.add(
         state.rows.filter(n.is_not_null())["id"],
         "replaced",
         n=n.drop_nulls().cast(pl.Int64),
-        reason=place.step.because or OPERATOR,
+        reason=OPERATOR,
         **place.common(),
     )
     place.count(state, after, created=after.rows.height, replaced=int(n.is_not_null().sum()))

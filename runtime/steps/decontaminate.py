@@ -20,9 +20,7 @@ LEAKS = pl.Schema({"id": pl.String, "reason": pl.String, "evidence": pl.String})
 @apply.register
 def _(operation: plan.Decontaminate, state: State, place: Place) -> State:
     found = leaks(state, operation)
-    place.drop(
-        found["id"], key=found["evidence"], **({} if place.step.because is not None else {"reason": found["reason"]})
-    )
+    place.drop(found["id"], key=found["evidence"], reason=found["reason"])
     after = state.keep(~state.rows["id"].is_in(found["id"].implode()))
     place.count(state, after)
     return after

@@ -41,7 +41,7 @@ class Logged:
         place.ledger.add(
             self.frames.runs["id"].gather(self.turns["run"]),
             self.action,
-            **{"turn": self.turns["turn"], "reason": place.step.because, **self.columns, **place.common()},
+            **{"turn": self.turns["turn"], **self.columns, **place.common()},
         )
 
 
@@ -242,7 +242,6 @@ def _(operation: plan.ToolsFilter, state: State, place: Place) -> State:
             frames.runs.filter(changed)["id"],
             "edited",
             key="tools",
-            reason=place.step.because,
             n=_removed(frames, kept).filter(changed),
             **place.common(),
         )

@@ -65,7 +65,7 @@ def _(operation: plan.Sample, state: State, place: Place) -> State:
         assert operation.count is not None
         chosen = first_of_each(state.engine, measured.rows["id"], keys, [draws], [False], operation.count)
     kept = chosen | null_key
-    place.drop(measured.rows.filter(~kept)["id"], reason=place.step.because or "not drawn")
+    place.drop(measured.rows.filter(~kept)["id"], reason="not drawn")
     after = measured.keep(kept)
     place.count(state, after, null_key=int(null_key.sum()))
     return after
@@ -80,7 +80,7 @@ def _(operation: plan.Limit, state: State, place: Place) -> State:
     descending = [o.descending for o in operation.order]
     first = first_of_each(state.engine, measured.rows["id"], keys, order, descending, operation.count)
     kept = first | null_key
-    place.drop(measured.rows.filter(~kept)["id"], key=shown(keys, ~kept), reason=place.step.because or "over the limit")
+    place.drop(measured.rows.filter(~kept)["id"], key=shown(keys, ~kept), reason="over the limit")
     after = measured.keep(kept)
     place.count(state, after, null_key=int(null_key.sum()))
     return after
@@ -96,7 +96,7 @@ def _(operation: plan.Dedup, state: State, place: Place) -> State:
     best = leaders(state.engine, ids, keys, order, [o.descending for o in operation.best])
     kept = (best == pl.int_range(len(ids), dtype=pl.UInt32, eager=True)) | null_key
     gone = pl.DataFrame({"id": ids, "key": text.hash_key(keys), "survivor": ids.gather(best)}).filter(~kept)
-    place.drop(gone["id"], key=gone["key"], survivor=gone["survivor"], reason=place.step.because or "duplicate")
+    place.drop(gone["id"], key=gone["key"], survivor=gone["survivor"], reason="duplicate")
     after = measured.keep(kept)
     place.count(state, after, null_key=int(null_key.sum()))
     return after

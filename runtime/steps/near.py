@@ -32,7 +32,7 @@ def _(operation: plan.DedupNear, state: State, place: Place) -> State:
         ids.gather(gone["row"]),
         key=_shown(likeness, operation.threshold),
         survivor=ids.gather(gone["leader"]),
-        reason=place.step.because or "near duplicate",
+        reason="near duplicate",
     )
     after = measured.keep(best)
     place.count(state, after, null_key=int((null_key | sketches.numbers.is_null()).sum()))

@@ -35,7 +35,7 @@ def _(operation: plan.LimitEach, state: State, place: Place) -> State:
             taken.update(own)
     mask = pl.DataFrame({"at": ordered, "kept": kept}, schema_overrides={"kept": pl.Boolean}).sort("at")["kept"]
     shown = each.filter(~mask).list.join(", ")
-    place.drop(rows.filter(~mask)["id"], key=shown, reason=place.step.because or "over the limit")
+    place.drop(rows.filter(~mask)["id"], key=shown, reason="over the limit")
     after = measured.keep(mask)
     place.count(state, after, null_key=int((each.list.len().fill_null(0) == 0).sum()))
     return after
@@ -67,7 +67,7 @@ def _(operation: plan.Mix, state: State, place: Place) -> State:
             room[sources[i]] -= amounts[i]
     mask = pl.Series(kept, dtype=pl.Boolean)
     gone = rows.filter(~mask)
-    place.drop(gone["id"], key=gone["source"], reason=place.step.because or "over its share")
+    place.drop(gone["id"], key=gone["source"], reason="over its share")
     after = state.keep(mask)
     place.count(state, after)
     return after

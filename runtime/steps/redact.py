@@ -153,7 +153,6 @@ class _Part:
             turn=frame["turn"],
             key=frame["key"],
             n=frame["n"],
-            reason=place.step.because,
             **place.common(),
         )
         return sum(at is not None for _, at in self.counts)

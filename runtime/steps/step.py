@@ -27,7 +27,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a step runs. `ahead` is what later steps will read from turns; `scratch` takes edited turns."""
+    """Where a step runs. `ahead` is what later steps will read from turns; `scratch` takes edited turns. Reasons that a
+    step gives are names of rules: the spec's own stand in their place when it is told (`done.py`)."""
 
     step: plan.Step
     position: int
@@ -41,7 +42,7 @@ class Place:
     again: bool = False  # no step of the spec: a sink repeats one
 
     def drop(self, ids: pl.Series, **columns: object) -> None:
-        self.ledger.add(ids, "dropped", **{"reason": self.step.because, **self.common(), **columns})
+        self.ledger.add(ids, "dropped", **self.common(), **columns)
 
     def common(self) -> dict[str, object]:
         return {"sink": self.sink, "step": self.position, "label": self.step.label}

@@ -167,6 +167,7 @@ strategy s {
   emit sft { f: limit 2 per task order by m desc, std(cost) over (task), reward g: sample 70% seed 3 }
 }
 """
+ROOT = Path(__file__).parents[2]  # the script imports the tests
 SCRIPT = """
 import json, sys
 from pathlib import Path
@@ -191,7 +192,7 @@ def test_threads_and_files_play_no_part(tmp_path: Path) -> None:
             (folder / f"{n:02}-{cut}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records[n : n + cut]))
         environment = {**os.environ, "POLARS_MAX_THREADS": threads}
         command = [sys.executable, "-c", SCRIPT, str(folder)]
-        ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
         found.append(ran.stdout)
     assert found[0] == found[1]
     assert len(json.loads(found[0])[0]["sft"][0]) > 3
